@@ -194,21 +194,12 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         const int row = high * 8 + position.row;
         float row_total = lanes_sum<lanes_of_row(ACROSS)>(total[high]);
         float row_largest = largest[high];
-        float factor = 1.0f;
-        if (has(ATTENTION_OPTION_SINKS)) {
-            const float sink = float(sinks[row_offset(a.sinks, 0, head, 0)]);
-            const float most = max(row_largest, sink);
-            factor = row_total == 0.0f ? 0.0f : exponential(row_largest - most);
-            row_total = row_total * factor + (sink == -INFINITY ? 0.0f : exponential(sink - most));
-            row_largest = most;
-        }
+        const float factor = add_sink(a, sinks, head, row_largest, row_total);
         if (position.column == 0) {
             simd_factors[row] = row_total == 0.0f ? 0.0f : factor / row_total;
             if (has(ATTENTION_OPTION_LOG_SUM_EXP) && simd_query + row < s.queries) {
-                const LogSumExp sum = log_sum_exp_of(row_largest, row_total);
-                const long at = s.query_start + simd_query + row;
-                log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, at)] = sum.high;
-                log_sum_exp_low[row_offset(a.log_sum_exp_low, s.batch, head, at)] = sum.low;
+                store_log_sum_exp(
+                    a, s, head, simd_query + row, log_sum_exp_of(row_largest, row_total), log_sum_exp, log_sum_exp_low);
             }
         }
     }

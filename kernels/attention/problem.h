@@ -169,6 +169,30 @@ inline LogSumExp log_sum_exp_of(float largest, float total) {
     return {high, (largest - high) + logarithm};
 }
 
+// Adds a head's sink, if there is one, to the largest score and to the sum of a row. Returns the factor by which the
+// sums of values change.
+template <typename T>
+inline float add_sink(
+    constant Attention &a, device const T *sinks, uint head, thread float &largest, thread float &total) {
+    if (!has(ATTENTION_OPTION_SINKS)) {
+        return 1.0f;
+    }
+    const float sink = float(sinks[row_offset(a.sinks, 0, head, 0)]);
+    const float most = max(largest, sink);
+    const float factor = total == 0.0f ? 0.0f : exponential(largest - most);
+    total = total * factor + (sink == -INFINITY ? 0.0f : exponential(sink - most));
+    largest = most;
+    return factor;
+}
+
+// Stores L of a query, which counts from the first of its sequence.
+inline void store_log_sum_exp(
+    constant Attention &a, Sequence s, uint head, int query, LogSumExp sum, device float *high, device float *low) {
+    const long at = s.query_start + query;
+    high[row_offset(a.log_sum_exp, s.batch, head, at)] = sum.high;
+    low[row_offset(a.log_sum_exp_low, s.batch, head, at)] = sum.low;
+}
+
 // exp(score − L)
 inline float probability_of(float score, float high, float low) { return exponential((score - high) - low); }
 

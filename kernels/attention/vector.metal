@@ -110,10 +110,7 @@ inline void finish_row(
         out[offset] = T(total == 0.0f ? 0.0f : sum * factor / total);
     }
     if (has(ATTENTION_OPTION_LOG_SUM_EXP) && e == 0) {
-        const LogSumExp whole = log_sum_exp_of(top, total);
-        const long row = s.query_start + query;
-        log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, row)] = whole.high;
-        log_sum_exp_low[row_offset(a.log_sum_exp_low, s.batch, head, row)] = whole.low;
+        store_log_sum_exp(a, s, head, query, log_sum_exp_of(top, total), log_sum_exp, log_sum_exp_low);
     }
 }
 

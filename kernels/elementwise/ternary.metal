@@ -11,16 +11,14 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
+#define TERNARY_ARGUMENTS(First, first)                                                                        \
+    device const First *first [[buffer(0)]], device const T *b [[buffer(1)]], device const T *c [[buffer(2)]], \
+        device T *output [[buffer(3)]], RUN_ARGUMENTS(4)
+
 // a, b, c  [[buffer(0, 1, 2)]]  the elements that their strides reach
 // output   [[buffer(3)]]        the elements that its strides reach
 // loop     [[buffer(4)]]        operands: a, b, c, output
-template <typename T>
-kernel void ternary(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const T *c [[buffer(2)]],
-    device T *output [[buffer(3)]],
-    RUN_ARGUMENTS(4)) {
+template <typename T> kernel void ternary(TERNARY_ARGUMENTS(T, a)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[4];
@@ -39,13 +37,7 @@ kernel void ternary(
 }
 
 // output[i] = condition[i] ? b[i] : c[i]; only the chosen element is read.
-template <typename T>
-kernel void where(
-    device const bool *condition [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const T *c [[buffer(2)]],
-    device T *output [[buffer(3)]],
-    RUN_ARGUMENTS(4)) {
+template <typename T> kernel void where(TERNARY_ARGUMENTS(bool, condition)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[4];

@@ -81,6 +81,14 @@ inline void solve_columns(
         uint threads [[threads_per_threadgroup]], uint lane [[thread_index_in_simdgroup]],              \
         uint group [[simdgroup_index_in_threadgroup]]
 
+// The memory and the threads of a kernel that solves, and the size of its matrix.
+#define SOLVER                                                       \
+    threadgroup float factors[MAX_SIZE * ROW];                       \
+    threadgroup float right[MAX_SIZE * RIGHT];                       \
+    threadgroup uint order[MAX_SIZE];                                \
+    Worker worker{thread_index, threads, lane, group, threads / 32}; \
+    uint size = uint(problem.size)
+
 // a       [[buffer(0)]]  batch × rows × columns
 // lu      [[buffer(1)]]  batch × rows × columns: L below the diagonal, U on and above it
 // pivots  [[buffer(2)]]  batch × min(rows, columns), from 1
@@ -118,11 +126,7 @@ kernel void solve(
     device int *info [[buffer(3)]],
     constant Solve &problem [[buffer(4)]],
     WORKER_ARGUMENTS) {
-    threadgroup float factors[MAX_SIZE * ROW];
-    threadgroup float right[MAX_SIZE * RIGHT];
-    threadgroup uint order[MAX_SIZE];
-    Worker worker{thread_index, threads, lane, group, threads / 32};
-    uint size = uint(problem.size);
+    SOLVER;
     uint columns = uint(problem.columns);
     load(a + long(matrix) * size * size, factors, size, size, worker);
     uint failed = eliminate(factors, order, nullptr, size, size, true, worker);
@@ -145,11 +149,7 @@ kernel void solve_keeping(
     device int *pivots [[buffer(5)]],
     constant Solve &problem [[buffer(6)]],
     WORKER_ARGUMENTS) {
-    threadgroup float factors[MAX_SIZE * ROW];
-    threadgroup float right[MAX_SIZE * RIGHT];
-    threadgroup uint order[MAX_SIZE];
-    Worker worker{thread_index, threads, lane, group, threads / 32};
-    uint size = uint(problem.size);
+    SOLVER;
     uint columns = uint(problem.columns);
     long square = long(matrix) * size * size;
     load(a + square, factors, size, size, worker);
@@ -171,11 +171,7 @@ kernel void invert(
     device int *info [[buffer(2)]],
     constant Solve &problem [[buffer(3)]],
     WORKER_ARGUMENTS) {
-    threadgroup float factors[MAX_SIZE * ROW];
-    threadgroup float right[MAX_SIZE * RIGHT];
-    threadgroup uint order[MAX_SIZE];
-    Worker worker{thread_index, threads, lane, group, threads / 32};
-    uint size = uint(problem.size);
+    SOLVER;
     long first = long(matrix) * size * size;
     load(a + first, factors, size, size, worker);
     uint failed = eliminate(factors, order, nullptr, size, size, true, worker);
@@ -196,11 +192,7 @@ kernel void lu_solve(
     device float *x [[buffer(3)]],
     constant LuSolve &problem [[buffer(4)]],
     WORKER_ARGUMENTS) {
-    threadgroup float factors[MAX_SIZE * ROW];
-    threadgroup float right[MAX_SIZE * RIGHT];
-    threadgroup uint order[MAX_SIZE];
-    Worker worker{thread_index, threads, lane, group, threads / 32};
-    uint size = uint(problem.size);
+    SOLVER;
     uint columns = uint(problem.columns);
     bool adjoint = problem.adjoint != 0;
     if (thread_index == 0) {

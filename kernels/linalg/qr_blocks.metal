@@ -142,6 +142,10 @@ inline void add_groups(threadgroup const float *sums, threadgroup float *total, 
     }
 }
 
+#define BLOCK_THREADS                                                                                       \
+    uint2 position [[threadgroup_position_in_grid]], uint2 thread_index [[thread_position_in_threadgroup]], \
+        uint group [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]
+
 // Computes T of each block of a matrix: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j]. Threadgroup (x, y)
 // computes block `first` / BLOCK + x of matrix y.
 //
@@ -153,10 +157,7 @@ kernel void form_triangles(
     device const float *tau [[buffer(1)]],
     device float *t [[buffer(2)]],
     constant QrStep &step [[buffer(3)]],
-    uint2 position [[threadgroup_position_in_grid]],
-    uint2 thread_index [[thread_position_in_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    BLOCK_THREADS) {
     threadgroup float sums[GROUPS * BLOCK * BLOCK];
     threadgroup float gram[BLOCK * PITCH];
     threadgroup float triangle[BLOCK * PITCH];
@@ -209,10 +210,7 @@ kernel void apply_block(
     device const float *t [[buffer(1)]],
     device float *c [[buffer(2)]],
     constant QrStep &step [[buffer(3)]],
-    uint2 position [[threadgroup_position_in_grid]],
-    uint2 thread_index [[thread_position_in_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    BLOCK_THREADS) {
     threadgroup float sums[GROUPS * BLOCK * BLOCK];
     threadgroup float projection[BLOCK * PITCH];
     threadgroup float triangle[BLOCK * PITCH];

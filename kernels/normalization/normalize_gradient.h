@@ -123,6 +123,19 @@ inline void add_row(thread ChunkSums &sums, thread const Elements &held) {
     }
 }
 
+// Stores the gradients of a row whose sums are known, and adds it to the sums of its chunk.
+template <typename T>
+inline void finish_row(
+    thread ChunkSums &chunk,
+    thread const Elements &held,
+    float2 sums,
+    Row<T> row,
+    constant Normalization &p,
+    Block block) {
+    if (has(NORMALIZATION_OPTION_GRAD_X)) store_gradients(held, sums, row, p, block);
+    add_row(chunk, held);
+}
+
 // The shape of `parts` is [chunks, N] for the weight if its gradient is needed, followed by [chunks, N] for the bias.
 inline void store_chunk(
     thread const ChunkSums &sums, device float *parts, constant Normalization &p, Block block, long chunk) {
@@ -148,10 +161,9 @@ inline void held_rows(
     for (long number = team.first_row; number < team.end_row; number += 1) {
         const Row<T> row = row_at(all, p, number);
         load_row(held, row, p, block);
-        if (has(NORMALIZATION_OPTION_GRAD_X)) {
-            store_gradients(held, team_combined<Sum>(sums_of(held), exchange), row, p, block);
-        }
-        add_row(chunk, held);
+        const float2 sums =
+            has(NORMALIZATION_OPTION_GRAD_X) ? team_combined<Sum>(sums_of(held), exchange) : float2(0.0f);
+        finish_row(chunk, held, sums, row, p, block);
     }
     store_chunk(chunk, parts, p, block, team.chunk);
 }
@@ -189,10 +201,8 @@ inline void long_rows(
         for (long number = team.first_row; number < team.end_row; number += 1) {
             const Row<T> row = row_at(all, p, number);
             load_row(held, row, p, block);
-            if (has(NORMALIZATION_OPTION_GRAD_X)) {
-                store_gradients(held, row_sums[number - team.first_row], row, p, block);
-            }
-            add_row(chunk, held);
+            const float2 sums = has(NORMALIZATION_OPTION_GRAD_X) ? row_sums[number - team.first_row] : float2(0.0f);
+            finish_row(chunk, held, sums, row, p, block);
         }
         store_chunk(chunk, parts, p, block, team.chunk);
     }

@@ -146,6 +146,9 @@ inline void multiply_rows(
 
 #define TILE_OF_X (MOST_COUNT * TILE_PARTS * PITCH / 4)
 #define TOTALS (SIMDGROUPS * MOST_ROWS * MOST_COUNT)
+#define VECTOR_THREADS                                                                              \
+    uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]], \
+        uint simdgroup_index [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]
 
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
@@ -154,13 +157,7 @@ inline void multiply_rows(
 // bias    [[buffer(4)]]  rows, if there is one
 // out     [[buffer(5)]]  count x rows
 // bytes   [[threadgroup(0)]]  two rows of TILE_PARTS parts for each SIMD-group
-template <typename T>
-kernel void quant_vector(
-    PRODUCT_ARGUMENTS(T),
-    uint group [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+template <typename T> kernel void quant_vector(PRODUCT_ARGUMENTS(T), VECTOR_THREADS) {
     threadgroup float4 x_tile[TILE_OF_X];
     threadgroup float totals[TOTALS];
     const QuantMatrix w = {packed, scales, biases};
@@ -169,13 +166,7 @@ kernel void quant_vector(
 }
 
 // Multiplies by two matrices: buffers 0 to 2 are the gate, and 3 to 5 `up`; each has a bias.
-template <typename T>
-kernel void quant_gated_vector(
-    GATED_ARGUMENTS(T),
-    uint group [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup_index [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+template <typename T> kernel void quant_gated_vector(GATED_ARGUMENTS(T), VECTOR_THREADS) {
     threadgroup float4 x_tile[TILE_OF_X];
     threadgroup float totals[TOTALS];
     const QuantMatrix gate = {gate_packed, gate_scales, gate_biases};

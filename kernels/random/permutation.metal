@@ -47,14 +47,13 @@ kernel void permutation(
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
     ulong count = ulong(given.count);
-    if (element >= count) {
-        return;
+    if (element < count) {
+        ulong index = feistel(given, element < 2 ? element ^ given.swaps : element);
+        while (index >= count) {
+            index = feistel(given, index);
+        }
+        output[element] = Out(index);
     }
-    ulong index = feistel(given, element < 2 ? element ^ given.swaps : element);
-    while (index >= count) {
-        index = feistel(given, index);
-    }
-    output[element] = Out(index);
 }
 
 #define PERMUTATION(Out)                                                      \

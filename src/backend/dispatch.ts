@@ -24,7 +24,7 @@ import { type Lifting, liftingOf } from "./lifted.ts";
 import type { BackendName } from "./names.ts";
 import { isInUse, overridden, overrideFor, routeOf } from "./overrides.ts";
 import { getBackend, isStrict, orderFrom } from "./policy.ts";
-import { primitives } from "./primitive.ts";
+import { primitiveOf } from "./primitive.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
 
@@ -165,7 +165,7 @@ function computeComplexInto(call: ComplexCall, outputs: readonly Tensor[]): void
     return;
   }
   const results = compute(call);
-  const copy = { ...call, primitive: primitives.get("copy") as Primitive<unknown>, attributes: undefined };
+  const copy = { ...call, primitive: primitiveOf("copy"), attributes: undefined };
   for (const [at, output] of outputs.entries()) {
     const moved = { ...copy, inputs: [results[at]!], specs: [output] };
     loweringOf(moved).into!(moved, [output]);

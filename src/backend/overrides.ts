@@ -11,7 +11,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import type { Implementation, Launched, OperationCall, Primitive } from "./backend.ts";
 import { type BackendName, backendNames } from "./names.ts";
 import { getScopedBackend } from "./policy.ts";
-import { primitives } from "./primitive.ts";
+import { primitiveOf, primitives } from "./primitive.ts";
 import { backends } from "./registry.ts";
 
 /** A call as passed to an override: the primitive's operands and attributes, and allocated results. */
@@ -370,7 +370,7 @@ function checkResult(name: string, operation: string, result: Tensor, expected: 
 
 /** @internal Copies a tensor to a result on a backend. */
 export function copyBetween(operation: string, from: Tensor, to: Tensor, backend: BackendName): Launched {
-  const { implementations } = primitives.get("copy")!;
+  const { implementations } = primitiveOf("copy");
   const implementation = implementations[backend] as Implementation<unknown>;
   backends[backend].makeResident(from);
   return implementation.run({ operation, inputs: [from], outputs: [to], attributes: undefined });

@@ -16,3 +16,10 @@ export function definePrimitive<Attributes = undefined>(primitive: Primitive<Att
 
 /** All primitives by name. */
 export const primitives: ReadonlyMap<string, Primitive<never>> = defined;
+
+/** Returns the primitive of a name. @throws {TypeError} if its module is not loaded */
+export function primitiveOf(name: string): Primitive<never> {
+  const primitive = defined.get(name);
+  if (!primitive) throw new TypeError(`there is no primitive ${name}`);
+  return primitive;
+}

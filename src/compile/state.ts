@@ -58,7 +58,7 @@ export class State {
         // a hole of a sparse array is rejected like any other wrong value
         for (let at = 0; at < value.length; at++) visit(value[at], depth + 1);
       } else if (value instanceof Module) for (const module of value.modules()) modules.add(module);
-      else if (value instanceof Optimizer && value.stepKey() !== null) optimizers.add(value as StateOptimizer);
+      else if (value instanceof Optimizer && value.stepKey() !== null) optimizers.add(value);
       else if (value instanceof KeyValueCache) caches.add(value);
       else if (Tensor.isTensor(value)) given.add(value);
       else throw stateError(value);

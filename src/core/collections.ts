@@ -10,3 +10,6 @@ export function getOrMake<Key, Value>(
   map.set(key, made);
   return made;
 }
+
+/** Returns the last element of a list that is not empty. */
+export const lastElement = <T>(list: ArrayLike<T>): T => list[list.length - 1];

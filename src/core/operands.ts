@@ -1,6 +1,6 @@
 /**
  * The operands of a primitive. A primitive has a fixed number of operands, so the types of the first eight exclude
- * undefined even with `noUncheckedIndexedAccess`.
+ * undefined also in programs that set `noUncheckedIndexedAccess`.
  */
 export interface Operands<T> extends ReadonlyArray<T> {
   readonly 0: T;

@@ -18,5 +18,5 @@ interface Tuples<T> {
  */
 export function tupleOf<T, N extends keyof Tuples<T>>(list: readonly T[], count: N): Tuples<T>[N] {
   if (list.length < count) throw new Error(`expected ${count} elements, got ${list.length}`);
-  return list as unknown as Tuples<T>[N];
+  return list as Tuples<T>[N];
 }

@@ -10,9 +10,8 @@ import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { RECORD_BYTES, recordOf, textOf } from "./digest.ts";
 import { DistributedError } from "./errors.ts";
-import type { Job } from "./job.ts";
 import { elementsOf, held, isReady, ownEmpty, published } from "./memory.ts";
-import { type Connection, checkRank, wholeNumber, worldOf } from "./world.ts";
+import { connectionTo, wholeNumber } from "./world.ts";
 
 /** Options of {@link send}. */
 export interface SendOptions {
@@ -58,9 +57,8 @@ const sending = {
 export function send(x: Tensor, options: SendOptions): void;
 export function send(...values: unknown[]): void {
   const { x, dst, tag } = sendParameters(values);
-  const { connection } = worldOf("send");
-  const { job } = beginSend("send", connection, x, dst, tag);
-  connection!.queue.wait(job);
+  const { queue, job } = beginSend("send", x, dst, tag);
+  queue.wait(job);
 }
 const sendParameters = parameters("send", sending);
 
@@ -75,16 +73,14 @@ const sendParameters = parameters("send", sending);
 export function sendAsync(x: Tensor, options: SendOptions): Promise<void>;
 export async function sendAsync(...values: unknown[]): Promise<void> {
   const { x, dst, tag } = sendAsyncParameters(values);
-  const { connection } = worldOf("sendAsync");
-  const { job } = beginSend("sendAsync", connection, x, dst, tag);
-  await connection!.queue.finish(job);
+  const { queue, job } = beginSend("sendAsync", x, dst, tag);
+  await queue.finish(job);
 }
 const sendAsyncParameters = parameters("sendAsync", sending);
 
-function beginSend(operation: string, connection: Connection | undefined, x: Tensor, dst: number, tag: number) {
-  checkRank(operation, "dst", dst, "another");
+function beginSend(operation: string, x: Tensor, dst: number, tag: number) {
+  const { mpi, queue, pairs } = connectionTo(operation, "dst", dst);
   const from = held(x);
-  const { mpi, queue, pairs } = connection!;
   const steps = function* () {
     const header = bytesOf(recordOf(x.describe()));
     const requests = [
@@ -94,7 +90,7 @@ function beginSend(operation: string, connection: Connection | undefined, x: Ten
     for (const request of requests) yield request;
     from.dispose();
   };
-  return { job: queue.beginAtOnce(operation, steps, () => isReady(from)) };
+  return { queue, job: queue.beginAtOnce(operation, steps, () => isReady(from)) };
 }
 
 const receiving = {
@@ -119,9 +115,8 @@ const receiving = {
 export function receive<D extends DType = "float32">(shape: Shape, options: ReceiveOptions<D>): Tensor<D>;
 export function receive(...values: unknown[]): Tensor {
   const { shape, src, dtype, tag } = receiveParameters(values);
-  const { connection } = worldOf("receive");
-  const job = beginReceive("receive", connection, shape, src, dtype, tag);
-  return published(connection!.queue.wait(job));
+  const { queue, job } = beginReceive("receive", shape, src, dtype, tag);
+  return published(queue.wait(job));
 }
 const receiveParameters = parameters("receive", receiving);
 
@@ -136,24 +131,15 @@ const receiveParameters = parameters("receive", receiving);
 export function receiveAsync<D extends DType = "float32">(shape: Shape, options: ReceiveOptions<D>): Promise<Tensor<D>>;
 export async function receiveAsync(...values: unknown[]): Promise<Tensor> {
   const { shape, src, dtype, tag } = receiveAsyncParameters(values);
-  const { connection } = worldOf("receiveAsync");
-  const job = beginReceive("receiveAsync", connection, shape, src, dtype, tag);
-  return published(await connection!.queue.finish(job));
+  const { queue, job } = beginReceive("receiveAsync", shape, src, dtype, tag);
+  return published(await queue.finish(job));
 }
 const receiveAsyncParameters = parameters("receiveAsync", receiving);
 
-function beginReceive(
-  operation: string,
-  connection: Connection | undefined,
-  shape: Shape,
-  src: number,
-  dtype: DType,
-  tag: number,
-): Job<Tensor> {
+function beginReceive(operation: string, shape: Shape, src: number, dtype: DType, tag: number) {
   checkCreation(operation, shape, dtype);
-  checkRank(operation, "src", src, "another");
-  const { mpi, queue, pairs } = connection!;
-  return queue.beginAtOnce(operation, function* () {
+  const { mpi, queue, pairs } = connectionTo(operation, "src", src);
+  const job = queue.beginAtOnce(operation, function* () {
     const header = bytesOf(new Uint8Array(new ArrayBuffer(RECORD_BYTES)));
     yield mpi.receive(operation, pairs, header, src, 2 * tag);
     const sent = parseDescription(textOf(header.bytes));
@@ -164,6 +150,7 @@ function beginReceive(
     result.dispose();
     throw problem;
   });
+  return { queue, job };
 }
 
 const bytesOf = (bytes: Uint8Array) => ({ bytes, type: "uint8", count: bytes.length }) as const;

@@ -345,6 +345,12 @@ export const wholeNumber: NumberRule = {
   expected: "a whole number of at least 0",
 };
 
+/** @internal Checks another rank that is passed to a call, and returns the connection to it. @throws as checkRank */
+export function connectionTo(operation: string, name: string, given: number): Connection {
+  checkRank(operation, name, given, "another");
+  return worldOf(operation).connection as Connection; // there is another rank
+}
+
 /**
  * @internal Checks a rank that is passed to a call.
  *

@@ -2,7 +2,7 @@
 import { ShapeError } from "../core/errors.ts";
 import { aNumber, instanceOf, listOf } from "../core/kinds.ts";
 import { type Kind, operand, parameters, required } from "../core/parameters.ts";
-import { expand, gather, logsumexp, reshape, sum, unsqueeze } from "../ops/index.ts";
+import { expand, gather, logsumexp, reshape, sum, toDType, unsqueeze } from "../ops/index.ts";
 import type { Generator } from "../random/generator.ts";
 import { type Shape, sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -149,7 +149,7 @@ export class MixtureSameFamily extends Distribution {
     const chosen = this.mixture.sample(drawn, optionsOf(generator));
     const index = reshape(chosen, [...outer, 1, ...this.eventShape.map(() => 1)]);
     const whole = expand(index, [...outer, 1, ...this.eventShape]);
-    return reshape(gather(all, this.axis, whole.contiguous() as Tensor<"int64">), [...shape]);
+    return reshape(gather(all, this.axis, toDType(whole.contiguous(), "int64")), [...shape]);
   }
   protected override density(value: Tensor): Tensor {
     const densities = this.components.logProb(unsqueeze(value, this.axis));

@@ -1,6 +1,6 @@
 import { aNumber } from "../core/kinds.ts";
 import { optional, parameters, required } from "../core/parameters.ts";
-import { amax, arange, gammaincc, ones, permute, reshape, scatterAdd, sum, zeros } from "../ops/index.ts";
+import { amax, arange, gammaincc, ones, permute, reshape, scatterAdd, sum, toDType, zeros } from "../ops/index.ts";
 import type { Generator } from "../random/generator.ts";
 import { broadcastShapes, type Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -195,7 +195,7 @@ export class Multinomial extends CategoryDistribution {
     const total = zeros(shape, { dtype: this.dtype });
     const index = permute(drawn, [...outer.map((_, at) => at + 1), 0]);
     const one = ones(index.shape, { dtype: this.dtype });
-    return scatterAdd(total, -1, index.contiguous() as Tensor<"int64">, one);
+    return scatterAdd(total, -1, toDType(index.contiguous(), "int64"), one);
   }
   protected override density(value: Tensor): Tensor {
     const isInside = and(

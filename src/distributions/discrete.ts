@@ -417,6 +417,6 @@ export class OneHotCategorical extends CategoryDistribution {
   }
 
   private vectors(index: Tensor): Tensor {
-    return toDType(oneHot(index as Tensor<"int64">, this.categories.count), this.dtype);
+    return toDType(oneHot(toDType(index, "int64"), this.categories.count), this.dtype);
   }
 }

@@ -49,9 +49,10 @@ export function keepTypes(
   const isMoved = moving.has(operator) || operator === "Where";
   if (!isUsed || !(isMoved || wrapping.has(operator))) return results;
   const input = inputs[operator === "Where" ? 1 : 0];
-  const type = input instanceof Tensor ? keptType(input) : undefined;
+  if (!(input instanceof Tensor)) return results;
+  const type = keptType(input);
   if (type === undefined) return results;
-  const { dtype } = input as Tensor;
+  const { dtype } = input;
   return results.map((value) => {
     if (!(value instanceof Tensor) || value.dtype !== dtype) return value;
     return wrapping.has(operator) ? wrap(value, type) : kept(value, type);

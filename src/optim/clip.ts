@@ -102,17 +102,17 @@ function checkFiniteNorm(norm: number): void {
  * The norm of all elements of all gradients, computed as the norm of their norms. It accumulates in float32 or wider,
  * in a fixed order, so 16-bit gradients do not overflow.
  */
-function gradientNorm(owners: readonly Tensor[], p: number): Tensor {
+function gradientNorm(owners: readonly WithGradient[], p: number): Tensor {
   return tidy(() => {
     if (p === 2) return euclideanNorm("clipGradNorm", gradientsOf(owners));
-    const isWide = owners.some(({ grad }) => realDType(grad!.dtype) === "float64");
-    const norms = owners.map(({ grad }) => toDType(normOf(grad!, p), isWide ? "float64" : "float32"));
+    const isWide = owners.some(({ grad }) => realDType(grad.dtype) === "float64");
+    const norms = owners.map(({ grad }) => toDType(normOf(grad, p), isWide ? "float64" : "float32"));
     return norms.length === 0 ? zeros([]) : norm(stack(norms), { p });
   });
 }
 
 /** The norm over all ranks, of sharded gradients (each rank has some) and of replicated ones (every rank has all). */
-function normOfRanks(shared: readonly Tensor[], owners: readonly Tensor[], p: number): Tensor {
+function normOfRanks(shared: readonly Tensor[], owners: readonly WithGradient[], p: number): Tensor {
   return tidy(() => {
     const norms = [true, false].map((each) =>
       gradientNorm(
@@ -140,7 +140,7 @@ const normOf = (x: Tensor, p: number): Tensor => foldOf(isComplex(x.dtype) ? abs
 const foldOf = (x: Tensor, p: number): Tensor =>
   fold(folds.get(p) ?? "normP", x, planReduction("clipGradNorm", x, {}), accumulationDType(x.dtype), p);
 
-const gradientsOf = (owners: readonly Tensor[]): Tensor[] => owners.map(({ grad }) => grad!);
+const gradientsOf = (owners: readonly WithGradient[]): Tensor[] => owners.map(({ grad }) => grad);
 
 /**
  * Clamps each element of each gradient to [-clipValue, clipValue]. `grad` is a new tensor afterwards. NaN stays NaN.
@@ -158,13 +158,13 @@ export function clipGradValue(...values: unknown[]): void {
   const owners = withGradients("clipGradValue", parameters);
   noGrad(() =>
     tidy(() => {
-      for (const owner of owners) replaceGradient(owner, clamp(owner.grad!, { min: -clipValue, max: clipValue }));
+      for (const owner of owners) replaceGradient(owner, clamp(owner.grad, { min: -clipValue, max: clipValue }));
     }),
   );
 }
 
 /** @internal Returns the tensors in a list that have a gradient. */
-export function withGradients(operation: string, parameters: Tensor | readonly Tensor[]): Tensor[] {
+export function withGradients(operation: string, parameters: Tensor | readonly Tensor[]): WithGradient[] {
   const list = Tensor.isTensor(parameters) ? [parameters] : reading(operation, () => listed(parameters));
   if (!list?.every(Tensor.isTensor))
     throw new ArgumentError(
@@ -173,8 +173,14 @@ export function withGradients(operation: string, parameters: Tensor | readonly T
       `expected parameters to be a tensor or a list of tensors, got ${describeValue(parameters)}`,
     );
   for (const tensor of list) tensor.checkAlive(operation);
-  return list.filter(({ grad }) => grad !== null);
+  return list.filter(hasGradient);
 }
+
+/** @internal A tensor that has a gradient. */
+export type WithGradient = Tensor & { readonly grad: Tensor };
+
+/** @internal */
+export const hasGradient = (x: Tensor): x is WithGradient => x.grad !== null;
 
 /** @internal */
 export function replaceGradient(owner: Tensor, gradient: Tensor): void {

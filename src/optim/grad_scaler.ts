@@ -16,7 +16,7 @@ import { all } from "../ops/reduction/logic.ts";
 import { accumulationDType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
-import { replaceGradient } from "./clip.ts";
+import { hasGradient, replaceGradient } from "./clip.ts";
 import type { LearningRate } from "./groups.ts";
 import type { Optimizer } from "./optimizer.ts";
 
@@ -116,13 +116,13 @@ export class GradScaler {
         "unscaledTwice",
         "the gradients are already unscaled; call update() after each step",
       );
-    const owners = optimizer.slots.map(({ parameter }) => parameter).filter(({ grad }) => grad !== null);
+    const owners = optimizer.slots.map(({ parameter }) => parameter).filter(hasGradient);
     const isSharedOut = optimizer.slots.some(({ parameter }) => isShared(parameter));
     const areFinite = noGrad(() =>
       tidy(() => {
         for (const owner of owners)
-          replaceGradient(owner, mul(toDType(owner.grad!, accumulationDType(owner.grad!.dtype)), 1 / this.factor));
-        const finite = owners.map(({ grad }) => all(isfinite(grad!)));
+          replaceGradient(owner, mul(toDType(owner.grad, accumulationDType(owner.grad.dtype)), 1 / this.factor));
+        const finite = owners.map(({ grad }) => all(isfinite(grad)));
         const areAllFinite = finite.length === 0 || Boolean(all(stack(finite)).item());
         return isSharedOut
           ? allReduce(fromArray(Uint8Array.of(areAllFinite ? 1 : 0)), { op: "min" }).item() === 1

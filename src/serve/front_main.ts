@@ -182,15 +182,22 @@ class Front {
     if (--this.open === 0) this.onIdle?.();
   }
 
+  /** Returns a request that waits for its answer. @throws {Error} if it was answered */
+  private pendingOf(id: number): Pending {
+    const pending = this.pending.get(id);
+    if (!pending) throw new Error(`the request ${id} does not wait for an answer`);
+    return pending;
+  }
+
   /** Answers with a complete body. */
   whole(id: number, { status, headers }: Head, body: Uint8Array<ArrayBuffer>): void {
-    this.pending.get(id)!.respond(new Response(body.length > 0 ? body : null, { status, headers }));
+    this.pendingOf(id).respond(new Response(body.length > 0 ? body : null, { status, headers }));
     this.end(id);
   }
 
   /** Starts an answer whose parts follow. */
   stream(id: number, { status, headers }: Head): void {
-    const pending = this.pending.get(id)!;
+    const pending = this.pendingOf(id);
     const body = new ReadableStream<Uint8Array>({
       start(controller) {
         pending.stream = controller;
@@ -209,7 +216,7 @@ class Front {
   }
 
   end(id: number): void {
-    const { stream, isAdmitted, connection } = this.pending.get(id)!;
+    const { stream, isAdmitted, connection } = this.pendingOf(id);
     stream?.close();
     this.pending.delete(id);
     if (isAdmitted) this.admitted--;
@@ -250,10 +257,11 @@ async function listen(listening: Listening): Promise<void> {
 
 self.onmessage = ({ data }) => {
   if (data.kind === "listen") void listen(data.listening);
-  else if (data.kind === "whole") front!.whole(data.id, data.head, data.body);
-  else if (data.kind === "stream") front!.stream(data.id, data.head);
-  else if (data.kind === "part") front!.part(data.id, data.part);
-  else if (data.kind === "end") front!.end(data.id);
-  else if (data.kind === "close") void front!.close(data.seconds);
-  else void front!.stop();
+  if (front === undefined) return;
+  if (data.kind === "whole") front.whole(data.id, data.head, data.body);
+  else if (data.kind === "stream") front.stream(data.id, data.head);
+  else if (data.kind === "part") front.part(data.id, data.part);
+  else if (data.kind === "end") front.end(data.id);
+  else if (data.kind === "close") void front.close(data.seconds);
+  else void front.stop();
 };

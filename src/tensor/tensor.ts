@@ -465,3 +465,6 @@ const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => void setIm
 
 /** Returns the size in bytes of a contiguous tensor. */
 export const byteLengthOf = (shape: Shape, dtype: DType): number => elementCount(shape) * bytesOf(dtype);
+
+/** Whether a tensor has a dtype, for the compiler too. */
+export const hasDType = <D extends DType>(x: Tensor | undefined, dtype: D): x is Tensor<D> => x?.dtype === dtype;

@@ -134,6 +134,7 @@ const addsSpace = ({ read }: Vocabulary): boolean => read("add_space_prefix") !=
 function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
   const ids = new Map(vocabulary.tokens.map((token, id) => [token, id]));
   const merges: { readonly pair: [string, string]; readonly score: number }[] = [];
+  const idOf = (part: string): number => ids.get(part) ?? vocabulary.tokens.length;
   for (const [id, token] of vocabulary.tokens.entries()) {
     if (isAdded(vocabulary.types[id])) continue;
     const characters = [...token];
@@ -142,7 +143,7 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
       const pair: [string, string] = [characters.slice(0, at).join(""), characters.slice(at).join("")];
       if (pair.every((part) => ids.has(part))) found.push(pair);
     }
-    found.sort(([a, b], [c, d]) => ids.get(a)! - ids.get(c)! || ids.get(b)! - ids.get(d)!);
+    found.sort(([a, b], [c, d]) => idOf(a) - idOf(c) || idOf(b) - idOf(d));
     for (const pair of found) merges.push({ pair, score: vocabulary.scores[id]! });
   }
   merges.sort((a, b) => b.score - a.score); // the sort is stable: equal scores keep the vocabulary's order

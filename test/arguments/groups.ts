@@ -19,7 +19,7 @@ export interface Group {
 }
 
 type Functions = Readonly<Record<string, unknown>>;
-type Rights = Readonly<Record<string, () => readonly unknown[]>>;
+type Rights = Readonly<Partial<Record<string, () => readonly unknown[]>>>;
 
 /** A group of functions, each with a valid call. */
 function collected(functions: Functions, rights: Rights): ReturnType<Group["collect"]> {

@@ -20,7 +20,7 @@ import type { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { empty, executeInto, executeMany } from "../dispatch.ts";
 import { type LiftedCall, type Lifting, liftBatched } from "../lifted.ts";
-import { primitives } from "../primitive.ts";
+import { primitiveOf } from "../primitive.ts";
 import { type Crossing, crossBy } from "./examples.ts";
 import { attributesOf, startsIn } from "./random.ts";
 import type { Operand } from "./rule.ts";
@@ -97,7 +97,7 @@ function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
       const result = results[index]!;
       const { shape, strides, offset } = result;
       const place = new Tensor(result.storage, one.dtype, shape.slice(1), strides.slice(1), offset + at * strides[0]!);
-      executeInto(primitives.get("copy")!, [one], [place], undefined as never);
+      executeInto(primitiveOf("copy"), [one], [place], undefined as never);
       place.dispose();
       one.dispose();
     }
@@ -114,7 +114,7 @@ function operandOf(primitive: string, input: Tensor, level: BatchLevel, at: numb
   const example = exampleOf(input, at);
   if (!/Backward|Gradient/.test(primitive)) return example;
   const { shape, dtype } = example;
-  return executeMany(primitives.get("copy")!, [example], [{ shape, dtype }], undefined as never)[0];
+  return executeMany(primitiveOf("copy"), [example], [{ shape, dtype }], undefined as never)[0];
 }
 
 /** Gives every example a copy of a storage's contents, so that values that differ can be written into it. */
@@ -134,7 +134,7 @@ function promote(operation: string, storage: Storage, dtype: Tensor["dtype"], le
   if (storage.isAbstract) makeAbstract(copies.storage);
   else {
     const old = new Tensor(storage, dtype, [count]);
-    executeInto(primitives.get("copy")!, [old], [copies], undefined as never);
+    executeInto(primitiveOf("copy"), [old], [copies], undefined as never);
     old.dispose();
   }
   storage.moveTo(new BatchedMemory(copies.storage, level, count * bytesOf(dtype), level.size * count * bytesOf(dtype)));

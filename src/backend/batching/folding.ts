@@ -2,7 +2,7 @@
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
-import { primitives } from "../primitive.ts";
+import { primitiveOf } from "../primitive.ts";
 import { channelStatistics, normalizationBackward, normalizationForward } from "./normalization.ts";
 import {
   behind,
@@ -120,7 +120,7 @@ const loss: Rule = (operands, [result], attributes) => {
   const { factor } = attributes;
   if (dtype !== result!.dtype || (factor !== 1 && factor !== 1 / size)) return null;
   const reduce = (losses: Tensor): Tensor =>
-    executeMany(primitives.get(factor === 1 ? "sum" : "mean")!, [losses], [{ shape: [count], dtype }], {
+    executeMany(primitiveOf(factor === 1 ? "sum" : "mean"), [losses], [{ shape: [count], dtype }], {
       axes: shape.slice(1).map((_, axis) => axis + 1),
       parameter: 0,
     } as never)[0];

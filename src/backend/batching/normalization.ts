@@ -6,7 +6,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { executeMany } from "../dispatch.ts";
-import { primitives } from "../primitive.ts";
+import { primitiveOf } from "../primitive.ts";
 import {
   behind,
   countOf,
@@ -34,7 +34,7 @@ const found = (operands: readonly NamedOperand[], name: string): NamedOperand | 
 /** Computes an elementwise function of tensors of one dtype that broadcast. */
 const elementwise = (name: "add" | "sub" | "mul", a: Tensor, b: Tensor): Tensor =>
   executeMany(
-    primitives.get(name)!,
+    primitiveOf(name),
     [a, b],
     [{ shape: broadcastShapes(name, a.shape, b.shape), dtype: a.dtype }],
     undefined as never,
@@ -97,7 +97,7 @@ export const normalizationBackward: Rule = (operands, results, attributes) => {
   if (isSimple) return { inputs, attributes: call };
   /** Sums over the rows of each example. */
   const summed = (values: Tensor): Tensor =>
-    executeMany(primitives.get("sum")!, [values], [{ shape: [count, x.shape.at(-1)!], dtype: x.dtype }], {
+    executeMany(primitiveOf("sum"), [values], [{ shape: [count, x.shape.at(-1)!], dtype: x.dtype }], {
       axes: Array.from({ length: rank - 2 }, (_, at) => at + 1),
       parameter: 0,
     } as never)[0];

@@ -3,7 +3,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { broadcastStrides, isRowMajor, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { executeMany, type OutputSpec } from "../dispatch.ts";
-import { primitives } from "../primitive.ts";
+import { primitiveOf } from "../primitive.ts";
 
 /** An operand of a call. If it is batched, its first axis has the examples. */
 export interface Operand {
@@ -77,7 +77,7 @@ export function shifted(attributes: Readonly<Record<string, unknown>>, names: re
 export function dense(x: Tensor): Tensor {
   if (x.offset === 0 && isRowMajor(x.shape, x.strides)) return x;
   const { shape, dtype } = x;
-  return executeMany(primitives.get("copy")!, [x], [{ shape, dtype }], undefined)[0];
+  return executeMany(primitiveOf("copy"), [x], [{ shape, dtype }], undefined)[0];
 }
 
 /** Merges the first axis, of the examples, with the second one. */

@@ -195,8 +195,7 @@ export function bindArguments<Bindings extends Record<string, BindingValue | Str
             index: argument.index,
             length: bytesOfArgument(operation, argument, threadgroupMemory),
           });
-        else if (argument.name in bindings)
-          bound.bind(argument, bindings[argument.name] as BindingValue | StridedTensor);
+        else if (argument.name in bindings) bound.bind(argument, bindings[argument.name]);
       }
     } catch (error) {
       bound.dispose();

@@ -112,7 +112,7 @@ export function readStruct<Name extends string>(layout: Layout, bytes: Uint8Arra
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const result: Record<string, number> = {};
   for (const [name, type] of Object.entries(layout.fields)) {
-    const offset = layout.offsets[name] as number;
+    const offset = layout.offsets[name];
     if (type === "u32") result[name] = view.getUint32(offset, true);
     else if (type === "u64") result[name] = Number(view.getBigUint64(offset, true));
   }

@@ -4,7 +4,7 @@ import { bytesOf } from "../../tensor/dtype.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import type { Implementation, TicketRange } from "../backend.ts";
-import { primitives } from "../primitive.ts";
+import { primitiveOf } from "../primitive.ts";
 import type { ScalarTypeName } from "./abi.ts";
 import type { NumericArray } from "./buffer.ts";
 import type { MetalContext } from "./context.ts";
@@ -28,7 +28,7 @@ export function denseCopy(context: MetalContext, x: Tensor, copies: TicketRange[
 
 /** Copies elements on the device between any strides. */
 export function copyOnDevice(from: Tensor, to: Tensor, copies: TicketRange[]): void {
-  const copy = primitives.get("copy")!.implementations.metal as Implementation<unknown>;
+  const copy = primitiveOf("copy").implementations.metal as Implementation<unknown>;
   const launched = copy.run({ operation: "copy", inputs: [from], outputs: [to], attributes: undefined });
   if (launched) copies.push(launched);
 }

@@ -58,7 +58,7 @@ export interface Grid {
 
 export function gridOf(call: DeviceCall): Grid {
   const view = viewOf(call);
-  const { grid, gridKind, threadgroup, work } = layouts.dispatch.offsets as Readonly<Record<string, number>>;
+  const { grid, gridKind, threadgroup, work } = layouts.dispatch.offsets;
   const triple = (at: number) => [0, 4, 8].map((step) => view.getUint32(at + step, true)) as [number, number, number];
   const isCounted = view.getUint32(gridKind!, true) === GridKind.threadgroups;
   return {

@@ -3,7 +3,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
-import { primitives } from "../../backend/primitive.ts";
+import { primitiveOf } from "../../backend/primitive.ts";
 import type { Operands } from "../../core/operands.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { conjugate } from "../../ops/complex/part.ts";
@@ -170,7 +170,7 @@ define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, {
     3,
   );
   const found = executeMany(
-    primitives.get("eigh")!,
+    primitiveOf("eigh"),
     [t],
     [
       { shape: shape.slice(0, -1), dtype: t.dtype },
@@ -218,7 +218,7 @@ function decomposed(a: Tensor, vectors: boolean, full: boolean, operation: strin
   const info = { shape: lead, dtype: "int32" } as const;
   const sides = { shape: square, dtype: real };
   const specs: OutputSpec[] = vectors ? [sides, values, sides, info] : [values, info];
-  const found = executeMany(primitives.get("svd")!, [b], specs, { vectors, full: false } as never, operation);
+  const found = executeMany(primitiveOf("svd"), [b], specs, { vectors, full: false } as never, operation);
   if (!vectors) return { u: undefined, s: found[0]!, vh: undefined, info: found[1]! };
   const left = timesReal(narrow(q, -1, 0, columns), found[0]!, operation);
   const u = width > columns ? cat([left, narrow(q, -1, columns, width - columns)], -1) : left;
@@ -279,7 +279,7 @@ define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { sp
   const matrix = reshape(pairs, [batch, 2 * rows, 2 * columns]);
   const right = ([0, 1] as const).map((part) => reshape(partOf(b!, part), [batch, rows, sides]));
   const [x, rank, info] = executeMany(
-    primitives.get("lstsq")!,
+    primitiveOf("lstsq"),
     [matrix, cat(right, -2)],
     [
       { shape: [batch, 2 * columns, sides], dtype: re.dtype },

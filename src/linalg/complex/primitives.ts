@@ -21,7 +21,7 @@ function define<Fields extends Readonly<Record<string, Field<never>>>>(
   operands: readonly string[],
   metal?: MetalImplementation<ValuesOf<Fields>>,
 ) {
-  const call = cpuCall(name, { dtype, ...fields }, operands) as CpuCall<{ readonly dtype: DType } & ValuesOf<Fields>>;
+  const call: CpuCall<{ readonly dtype: DType } & ValuesOf<Fields>> = cpuCall(name, { dtype, ...fields }, operands);
   const cpu: Implementation<ValuesOf<Fields>> = {
     run({ operation, inputs, outputs, attributes }) {
       call(operation, { dtype: (inputs[0] as Tensor).dtype, ...attributes }, [...inputs, ...outputs]);

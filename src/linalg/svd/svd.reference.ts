@@ -103,8 +103,7 @@ function orthogonalise(w: Float64Array[], g: Float64Array[], tolerance: number):
     let isRotated = false;
     for (let i = 0; i + 1 < w.length; i++) {
       const pivot = squares.reduce((best, value, at) => (at > i && value > squares[best]! ? at : best), i);
-      for (const list of [w, g, squares] as { [index: number]: unknown }[])
-        [list[i], list[pivot]] = [list[pivot], list[i]];
+      for (const list of [w, g, squares]) [list[i], list[pivot]] = [list[pivot], list[i]];
       for (let j = i + 1; j < w.length; j++) {
         if (!(squares[i]! > NEGLIGIBLE_SQUARE && squares[j]! > NEGLIGIBLE_SQUARE)) continue;
         const product = dot(w[i]!, w[j]!);

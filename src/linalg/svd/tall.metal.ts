@@ -68,7 +68,7 @@ export function launchByTriangle(
     ...factorBlocks(taken, blocks),
     start(problem, "svd_triangle", [reads(factors), writes(lower)], [small, small, batch]),
     decompose(lower, inner, { vectors, full: false }),
-    ...(vectors ? placeVectors(problem, blocks, { u, vh, places }, results) : []),
+    ...(results.u && results.vh ? placeVectors(problem, blocks, { u, vh, places }, results.u, results.vh) : []),
     start(problem, "svd_scale", [updates(s), reads(exponents)], [small, batch, 1]),
   ]);
 }
@@ -81,7 +81,7 @@ interface Inner {
 }
 
 /** Computes P U and Q V, with the signs that U of A determines. */
-function placeVectors(problem: Problem, blocks: Blocks, inner: Inner, { u, vh }: SvdOutputs): TicketRange[] {
+function placeVectors(problem: Problem, blocks: Blocks, inner: Inner, u: Tensor, vh: Tensor): TicketRange[] {
   const { batch, large, small, width, isTall } = problem;
   const place = (to: Tensor): TicketRange =>
     start(problem, "svd_place", [reads(inner.u), writes(to), reads(inner.places)], [small, small, batch]);
@@ -89,13 +89,13 @@ function placeVectors(problem: Problem, blocks: Blocks, inner: Inner, { u, vh }:
     start(problem, "svd_embed", [reads(inner.vh), writes(to)], [width, large, batch]),
     ...applyBlocks(blocks, to, false),
   ];
-  if (isTall) return [place(vh!), ...apply(u!), turnSigns(u!, vh!)];
+  if (isTall) return [place(vh), ...apply(u), turnSigns(u, vh)];
   using v = scratchTensor([batch, large, width], "float32");
   return [
-    ...[place(u!), ...apply(v)],
+    ...[place(u), ...apply(v)],
     ...(width > small ? [turnSigns(v, v, small)] : []),
-    start(problem, "svd_transpose", [reads(v), writes(vh!)], [large, width, batch]),
-    turnSigns(u!, vh!),
+    start(problem, "svd_transpose", [reads(v), writes(vh)], [large, width, batch]),
+    turnSigns(u, vh),
   ];
 }
 

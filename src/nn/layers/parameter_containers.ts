@@ -113,7 +113,8 @@ export class ParameterDict extends Module<never[], never> {
 
   /** Returns the parameter with a name. @throws {ArgumentError} `noSuchParameter`, listing the names. */
   get(name: string): Tensor {
-    if (this.has(name)) return Reflect.get(this, name) as Tensor;
+    const value: unknown = this.has(name) ? Reflect.get(this, name) : undefined;
+    if (isParameter(value)) return value;
     throw new ArgumentError(
       "ParameterDict.get",
       "noSuchParameter",

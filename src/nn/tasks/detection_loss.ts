@@ -83,7 +83,7 @@ export function detectionLoss(...values: unknown[]): Tensor {
   checkTargets("detectionLoss", detections, targets, 1);
   const [batch, queries, outputs] = logits.shape as readonly [number, number, number];
   return tidy(() => {
-    const probabilities = (scores: Tensor) => neg(softmax(scores, { dim: -1 })) as Tensor;
+    const probabilities = (scores: Tensor) => neg(softmax(scores, { dim: -1 }));
     const matches = noGrad(() => matchesOf(detections, targets, options, probabilities));
     const labels = new Int32Array(batch * queries).fill(outputs - 1);
     for (const { row, label } of matches) labels[row] = label;
@@ -91,6 +91,6 @@ export function detectionLoss(...values: unknown[]): Tensor {
     const scores = reshape(toDType(logits, "float32"), [batch * queries, outputs]);
     const ofLabels = crossEntropy(scores, tensor(labels), { weight });
     if (matches.length === 0) return ofLabels;
-    return add(ofLabels, boxLossOf(matchedBoxes(boxes, matches), options)) as Tensor;
+    return add(ofLabels, boxLossOf(matchedBoxes(boxes, matches), options));
   });
 }

@@ -130,27 +130,27 @@ const LARGEST = 1e30;
 function comparedBoxes(a: Tensor, b: Tensor) {
   const corners = (x: Tensor): [Tensor, Tensor] => {
     const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5) as Tensor];
-    return [sub(center, half) as Tensor, add(center, half) as Tensor];
+    return [sub(center, half) as Tensor, add(center, half)];
   };
   const [[firstA, lastA], [firstB, lastB]] = [corners(a), corners(b)];
   const common = areaOf(maximum(firstA, firstB), minimum(lastA, lastB));
-  const union = sub(add(areaOf(firstA, lastA), areaOf(firstB, lastB)), common) as Tensor;
+  const union = sub(add(areaOf(firstA, lastA), areaOf(firstB, lastB)), common);
   return { firstA, lastA, firstB, lastB, common, union };
 }
 
-const areaOf = (first: Tensor, last: Tensor): Tensor => prod(clamp(sub(last, first) as Tensor, { min: 0 }), { dim: 1 });
+const areaOf = (first: Tensor, last: Tensor): Tensor => prod(clamp(sub(last, first), { min: 0 }), { dim: 1 });
 
 /** @internal Computes the intersection over union (IoU) of each pair of boxes: [count]. */
 export function shareOf(a: Tensor, b: Tensor): Tensor {
   const { common, union } = comparedBoxes(a, b);
-  return div(common, union) as Tensor;
+  return div(common, union);
 }
 
 /** Computes the generalized intersection over union (GIoU) of each pair of boxes: [count]. */
 function overlapOf(a: Tensor, b: Tensor): Tensor {
   const { firstA, lastA, firstB, lastB, common, union } = comparedBoxes(a, b);
   const around = areaOf(minimum(firstA, firstB), maximum(lastA, lastB));
-  return sub(div(common, union), div(sub(around, union), around)) as Tensor;
+  return sub(div(common, union), div(sub(around, union), around));
 }
 
 /** @internal Returns the boxes of matched queries and of their objects: [matches, 4] each. */
@@ -166,6 +166,6 @@ export function boxLossOf(
   { boxWeight, overlapWeight }: { readonly boxWeight: number; readonly overlapWeight: number },
 ): Tensor {
   const distances = sum(abs(sub(found, wanted)));
-  const overlaps = sum(sub(1, overlapOf(found, wanted)) as Tensor);
-  return div(add(mul(distances, boxWeight), mul(overlaps, overlapWeight)), found.shape[0]!) as Tensor;
+  const overlaps = sum(sub(1, overlapOf(found, wanted)));
+  return div(add(mul(distances, boxWeight), mul(overlaps, overlapWeight)), found.shape[0]!);
 }

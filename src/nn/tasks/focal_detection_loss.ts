@@ -101,17 +101,17 @@ export function focalDetectionLoss(...values: unknown[]): Tensor {
     const pairs = matches.length > 0 ? matchedBoxes(detections.boxes, matches) : undefined;
     const shares = pairs ? noGrad(() => Array.from(shareOf(...pairs).dataSync(), Number)) : [];
     const sum = varifocalLoss(detections.logits, matches, shares, options);
-    const ofLabels = mul(sum, options.labelWeight / Math.max(1, matches.length)) as Tensor;
-    return pairs ? (add(ofLabels, boxLossOf(pairs, options)) as Tensor) : ofLabels;
+    const ofLabels = mul(sum, options.labelWeight / Math.max(1, matches.length));
+    return pairs ? add(ofLabels, boxLossOf(pairs, options)) : ofLabels;
   });
 }
 
 /** Returns the costs of labels with the probabilities p. */
 function focalCosts(p: Tensor, alpha: number, gamma: number): Tensor {
   const part = (factor: number, base: Tensor, other: Tensor) =>
-    mul(mul(pow(base, gamma), factor), neg(log(add(other, TINY) as Tensor)));
-  const rest = sub(1, p) as Tensor;
-  return sub(part(alpha, rest, p), part(1 - alpha, p, rest)) as Tensor;
+    mul(mul(pow(base, gamma), factor), neg(log(add(other, TINY))));
+  const rest = sub(1, p);
+  return sub(part(alpha, rest, p), part(1 - alpha, p, rest));
 }
 
 function varifocalLoss(
@@ -130,7 +130,7 @@ function varifocalLoss(
   const [wanted, present] = [target, isPresent].map((values) => tensor(values, { shape: [...logits.shape] }));
   const weight = noGrad(() => {
     const absent = mul(mul(pow(sigmoid(logits), gamma), alpha), sub(1, present!));
-    return add(absent, wanted!) as Tensor;
+    return add(absent, wanted!);
   });
   return binaryCrossEntropyWithLogits(logits, wanted!, { weight, reduction: "sum" });
 }

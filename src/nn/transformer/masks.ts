@@ -9,7 +9,7 @@ import { unflatten } from "../../ops/view/flatten.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { FloatDType } from "../../tensor/dtype.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { hasDType, type Tensor } from "../../tensor/tensor.ts";
 
 /** The sizes and dtype of the scores that a mask applies to. */
 export interface MaskSizes {
@@ -62,6 +62,4 @@ export function mergedMask(masks: readonly Tensor[], dtype: FloatDType): Tensor 
 
 /** Returns floats to add to the scores: −∞ where a bool mask is true. */
 export const addedMask = (mask: Tensor, dtype: FloatDType): Tensor =>
-  mask.dtype === "bool"
-    ? maskedFill(zeros(mask.shape, { dtype }), mask as Tensor<"bool">, Number.NEGATIVE_INFINITY)
-    : mask;
+  hasDType(mask, "bool") ? maskedFill(zeros(mask.shape, { dtype }), mask, Number.NEGATIVE_INFINITY) : mask;

@@ -4,6 +4,7 @@ import type { CapturedCall } from "../../backend/capture.ts";
 import type { AttentionAttributes } from "../../ops/attention/problem.ts";
 import type { ConvolutionAttributes } from "../../ops/convolution/primitive.ts";
 import type { NormalizationAttributes } from "../../ops/normalization/primitive.ts";
+import { type Named, namedTensors } from "../../ops/normalization/problem.ts";
 import { ADAPTIVE, type PoolingAttributes } from "../../ops/pooling/primitive.ts";
 import type { AxisMap } from "../../ops/pooling/resample.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -145,28 +146,28 @@ function matrixOf({ input, starts, lengths, weights, divisors, factors }: AxisMa
   return matrix;
 }
 
-/** The operands of a call by their names. */
-const named = ({ inputs, attributes }: CapturedCall): Record<string, Tensor | undefined> =>
-  Object.fromEntries((attributes as { inputs: readonly string[] }).inputs.map((name, at) => [name, inputs[at]!]));
+/** The operands of a call by their names, of which every call has some. */
+const named = <Always extends string>({ inputs, attributes }: CapturedCall): Named<string> & Record<Always, Tensor> =>
+  namedTensors((attributes as { inputs: readonly string[] }).inputs, inputs);
 
 /** Computes in float32 if the weights have another dtype. */
 const normalization: Writer = (recorder, call) => {
   const { isCentered, eps, outputs } = call.attributes as NormalizationAttributes;
-  const { x, residual, weight, bias } = named(call);
-  const isMixed = [weight, bias].some((each) => each !== undefined && each.dtype !== x!.dtype);
-  const dtype = isMixed ? "float32" : x!.dtype;
+  const { x, residual, weight, bias } = named<"x">(call);
+  const isMixed = [weight, bias].some((each) => each !== undefined && each.dtype !== x.dtype);
+  const dtype = isMixed ? "float32" : x.dtype;
   const cast = (name: string, from: DType, to: DType): string =>
     from === to ? name : recorder.node("Cast", [name], { to: elementTypes[to] });
-  const sum = residual ? recorder.node("Add", [recorder.name(x!), recorder.name(residual)]) : recorder.name(x!);
+  const sum = residual ? recorder.node("Add", [recorder.name(x), recorder.name(residual)]) : recorder.name(x);
   const given = (each: Tensor) => cast(recorder.name(each), each.dtype, dtype);
-  const ones = () => recorder.numbers(new Array<number>(x!.shape.at(-1)!).fill(1), [x!.shape.at(-1)!], dtype);
+  const ones = () => recorder.numbers(new Array<number>(x.shape.at(-1)!).fill(1), [x.shape.at(-1)!], dtype);
   const scale = weight ? given(weight) : ones();
-  const from = cast(sum, x!.dtype, dtype);
+  const from = cast(sum, x.dtype, dtype);
   const inputs = [from, scale, ...(bias ? [given(bias)] : [])];
   const result = isCentered
     ? recorder.node("LayerNormalization", inputs, { axis: -1, epsilon: { float: eps } })
     : rootMeanSquare(recorder, from, scale, recorder.scalar(eps, dtype));
-  return outputs.map((name) => ({ out: cast(result, dtype, x!.dtype), sum })[name as string]);
+  return outputs.map((name) => ({ out: cast(result, dtype, x.dtype), sum })[name as string]);
 };
 
 function rootMeanSquare(recorder: Recorder, x: string, scale: string, eps: string): string {
@@ -177,15 +178,15 @@ function rootMeanSquare(recorder: Recorder, x: string, scale: string, eps: strin
 
 const batchNorm: Writer = (recorder, call) => {
   const { eps, outputs } = call.attributes as { eps: number; outputs: readonly string[] };
-  const { x, weight, bias, mean, variance } = named(call);
-  const { dtype } = x!;
-  const channels = x!.shape[1]!;
+  const { x, weight, bias, mean, variance } = named<"x">(call);
+  const { dtype } = x;
+  const channels = x.shape[1]!;
   if (!mean || !variance) {
     const perChannel = (tensor: Tensor) => {
-      const shape = x!.shape.map((_, axis) => (axis === 1 ? channels : 1));
+      const shape = x.shape.map((_, axis) => (axis === 1 ? channels : 1));
       return recorder.node("Reshape", [recorder.name(tensor), { sizes: shape }]);
     };
-    const { plain, ...statistics } = standardized(recorder, x!, eps);
+    const { plain, ...statistics } = standardized(recorder, x, eps);
     const scaled = weight ? recorder.node("Mul", [plain, perChannel(weight)]) : plain;
     const shifted = bias ? recorder.node("Add", [scaled, perChannel(bias)]) : scaled;
     return outputs.map((name) => {
@@ -196,7 +197,7 @@ const batchNorm: Writer = (recorder, call) => {
   }
   const filled = (value: number) => recorder.numbers(new Array<number>(channels).fill(value), [channels], dtype);
   const [scale, shift] = [weight ? recorder.name(weight) : filled(1), bias ? recorder.name(bias) : filled(0)];
-  const inputs = [recorder.name(x!), scale, shift, recorder.name(mean), recorder.name(variance)];
+  const inputs = [recorder.name(x), scale, shift, recorder.name(mean), recorder.name(variance)];
   return [recorder.node("BatchNormalization", inputs, { epsilon: { float: eps } })];
 };
 
@@ -215,12 +216,12 @@ function standardized(recorder: Recorder, x: Tensor, eps: number): Record<"plain
 /** softmax(scale q kᵀ + bias) v, with −∞ for masked keys. */
 const attention: Writer = (recorder, call) => {
   const { scale, softcap, band, alignment, dropout, packed } = call.attributes as AttentionAttributes;
-  const { q, k, v, bias, mask, ...others } = named(call);
+  const { q, k, v, bias, mask, ...others } = named<"q" | "k" | "v">(call);
   const isPlain = !dropout && !packed && Object.keys(others).length === 0;
   if (!isPlain) throw new Unwritable("attention with dropout, sinks, slopes or packed sequences");
-  const { dtype } = q!;
-  const keys = recorder.node("Transpose", [ofEachHead(recorder, k!, q!)], { perm: [0, 1, 3, 2] });
-  const products = recorder.node("MatMul", [recorder.name(q!), keys]);
+  const { dtype } = q;
+  const keys = recorder.node("Transpose", [ofEachHead(recorder, k, q)], { perm: [0, 1, 3, 2] });
+  const products = recorder.node("MatMul", [recorder.name(q), keys]);
   let scores = recorder.node("Mul", [products, recorder.scalar(scale, dtype)]);
   if (softcap !== undefined) {
     const cap = recorder.scalar(softcap, dtype);
@@ -230,7 +231,7 @@ const attention: Writer = (recorder, call) => {
   const none = recorder.scalar(-Infinity, dtype);
   if (mask) scores = recorder.node("Where", [recorder.broadcastName(mask), scores, none]);
   if (band) {
-    const [queries, length] = [q!.shape[2]!, k!.shape[2]!];
+    const [queries, length] = [q.shape[2]!, k.shape[2]!];
     const shift = alignment === "top-left" ? 0 : length - queries;
     const limited = (upper: boolean, distance: number): void => {
       if (distance === Infinity) return;
@@ -243,7 +244,7 @@ const attention: Writer = (recorder, call) => {
     limited(true, band.left);
   }
   const shares = recorder.node("Softmax", [scores], { axis: -1 });
-  return [recorder.node("MatMul", [shares, ofEachHead(recorder, v!, q!)])];
+  return [recorder.node("MatMul", [shares, ofEachHead(recorder, v, q)])];
 };
 
 /** Repeats each head of keys or values for the heads of queries that share it. */

@@ -175,7 +175,7 @@ const maskedScatter: Writer = (recorder, { inputs: [x, mask, source], outputs: [
 /** The sum, mean or largest elements of the rows of each bag. */
 const embeddingBag: Writer = (recorder, { inputs, outputs: [y, counts], attributes }) => {
   const { mode, bags, length, padding, hasFactors } = attributes as BagAttributes;
-  const [indices, offsets, factors, table] = inputs as readonly Tensor[];
+  const [indices, offsets, factors, table] = inputs;
   if (length === null && mode === "max") throw new Unwritable("bags with offsets and the mode max");
   const graph = new Formulas(recorder, table!.dtype);
   const places = recorder.name(indices!);

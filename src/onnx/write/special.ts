@@ -98,9 +98,7 @@ const BERNOULLI = [
 function scaledZeta(graph: Formulas, n: number, x: string): string {
   const power = (y: string, exponent: number, factor: number) => graph.of("Mul", graph.of("Pow", y, -exponent), factor);
   const end = graph.of("Add", x, RAISED);
-  const series = BERNOULLI.map((bernoulli, k) =>
-    power(end, n + 2 * k + 2, (bernoulli * factorial(n + 2 * k + 1)) as number),
-  );
+  const series = BERNOULLI.map((bernoulli, k) => power(end, n + 2 * k + 2, bernoulli * factorial(n + 2 * k + 1)));
   const terms = raising(graph, x).map((each) => power(each, n + 1, factorial(n)));
   return sumOf(graph, [power(end, n, factorial(n - 1)), power(end, n + 1, factorial(n) / 2), ...series, ...terms]);
 }

@@ -25,7 +25,7 @@ export const softsign: FloatOperation = defineUnary("softsign", {
 
 /** g / (1 + |x|) − x / |x| · Re(conj(g) x) / (1 + |x|)². */
 function complexGradient(g: Tensor, x: Tensor): Tensor {
-  const share = reciprocal(add(abs(x), 1) as Tensor);
-  const along = partOf("real", mul(conjugate(g), x) as Tensor, 0);
-  return sub(mul(g, share), mul(sign(x), mul(along, mul(share, share)))) as Tensor;
+  const share = reciprocal(add(abs(x), 1));
+  const along = partOf("real", mul(conjugate(g), x), 0);
+  return sub(mul(g, share), mul(sign(x), mul(along, mul(share, share))));
 }

@@ -5,7 +5,7 @@ import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, elementCount } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { hasDType, type Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
 import { expand } from "../view/expand.ts";
@@ -55,7 +55,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
   const { query, key, value, ...options } = attentionParameters(values);
   const { attnMask, dropoutP, isCausal, scale, generator } = options;
   checkTogether(operation, query, key, options);
-  const given = attnMask?.dtype === "bool" ? { mask: attnMask as Tensor<"bool"> } : { bias: attnMask };
+  const given = hasDType(attnMask, "bool") ? { mask: attnMask } : { bias: attnMask };
   const causal = isCausal ? "top-left" : false;
   const settings = { ...given, causal, dropout: dropoutP, scale, generator } as const;
   const operands = [query, key, value] as const;
@@ -69,7 +69,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
     };
     const [q, k, v] = tupleOf(operands.map(inOne), 3);
     const mask = attnMask && inOne(attnMask.rank < 2 + grouped ? expand(attnMask, pairsOf(q, k)) : attnMask);
-    const masks = attnMask?.dtype === "bool" ? { mask: mask as Tensor<"bool"> } : { bias: mask };
+    const masks = hasDType(mask, "bool") ? { mask } : { bias: mask };
     const { out } = attention(operation, q, k, v, { ...settings, ...masks });
     return reshape(out, [...batch, ...out.shape.slice(1)]);
   });

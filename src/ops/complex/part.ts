@@ -2,7 +2,7 @@
 import { setConj } from "../../autograd/conjugate.ts";
 import { record } from "../../autograd/record.ts";
 import { empty, executeInto } from "../../backend/dispatch.ts";
-import { primitives } from "../../backend/primitive.ts";
+import { primitiveOf } from "../../backend/primitive.ts";
 import { type ComplexDType, complexDType } from "../../tensor/dtype.ts";
 import { isComplexTensor, type Part, plane } from "../../tensor/planes.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -44,7 +44,7 @@ export function conjugate(x: Tensor): Tensor {
   if (!isComplexTensor(x)) return x;
   using re = plane(x, 0);
   using im = plane(x, 1);
-  const result = withPart("conj", re, 0, (other) => executeInto(primitives.get("neg")!, [im], [other], undefined));
+  const result = withPart("conj", re, 0, (other) => executeInto(primitiveOf("neg"), [im], [other], undefined));
   record("conj", [x], [result], [], ([gradient]) => [conjugate(gradient)], "none");
   return result;
 }

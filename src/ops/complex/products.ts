@@ -2,7 +2,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { primitives } from "../../backend/primitive.ts";
+import { primitiveOf } from "../../backend/primitive.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { realDType } from "../../tensor/dtype.ts";
 import { plane } from "../../tensor/planes.ts";
@@ -41,7 +41,7 @@ function matrixProduct([a, b]: readonly Tensor[], { alpha }: ProductScale, { spe
     );
   const [[are, aim], [bre, bim]] = [partsOf(a!), partsOf(b!)];
   const times = (x: Tensor, y: Tensor): Tensor =>
-    execute(primitives.get("matmul")!, [x, y], shape, realDType(dtype), { alpha, beta: 0 } as never, operation);
+    execute(primitiveOf("matmul"), [x, y], shape, realDType(dtype), { alpha, beta: 0 } as never, operation);
   return joinedParts(sub(times(are, bre), times(aim, bim)), add(times(are, bim), times(aim, bre)), operation);
 }
 
@@ -50,7 +50,7 @@ define("matmul", matrixProduct);
 define<ProductScale>("linear", (inputs, scale, call) => {
   const [, , bias] = inputs;
   const product = matrixProduct(inputs, scale, call);
-  return bias === undefined ? product : (add(product, bias) as Tensor);
+  return bias === undefined ? product : add(product, bias);
 });
 define<ProductScale>("addmm", (inputs, scale, call) => {
   const [, , input] = inputs;

@@ -27,8 +27,8 @@ export function ofParts(operation: string, { x, weight, bias }: Operands, convol
       convolve({ x: part, weight: kernel, bias: own });
     return complexOf(
       operation,
-      sub(term(re, left, biasOf(0)), term(im, right)) as Tensor,
-      add(term(re, right, biasOf(1)), term(im, left)) as Tensor,
+      sub(term(re, left, biasOf(0)), term(im, right)),
+      add(term(re, right, biasOf(1)), term(im, left)),
     );
   });
 }

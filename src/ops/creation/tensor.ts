@@ -123,7 +123,7 @@ const values: Kind<Elements> = {
   expected: "a number, a bigint, a boolean, nested arrays of them, or a typed array",
   parse(value, operation, name) {
     const array = aTypedArray.parse(value, operation, name);
-    if (array) return { elements: array as ArrayLike<Value>, shape: [array.length] };
+    if (array) return { elements: array, shape: [array.length] };
     return Array.isArray(value) || isComplexNumber(value) || aScalar.parse(value, operation, name) !== undefined
       ? flatten(value as NestedArray<Value>)
       : undefined;

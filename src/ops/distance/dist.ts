@@ -95,7 +95,7 @@ function pairsByKernel(x: Tensor, p: number): Tensor {
   if (!needsGradient(x) && !x.storage.batch) return toDType(distancesOfPairs(wide, p), x.dtype);
   const count = x.shape[0]!;
   const pairs = triuIndices(count, count, 1);
-  const places = add(mul(select(pairs, 0, 0), count), select(pairs, 0, 1)) as Tensor<"int64">;
+  const places = add(mul(select(pairs, 0, 0), BigInt(count)), select(pairs, 0, 1));
   return indexSelect(reshape(cdist(x, x, { p }), [count * count]), places, { dim: 0 });
 }
 

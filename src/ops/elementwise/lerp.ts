@@ -37,7 +37,7 @@ export function lerp(...values: unknown[]): Tensor {
   for (const operand of [a, b])
     if (operand instanceof Tensor && !hasGradients(operand.dtype))
       throw new DTypeError("lerp", "notAFloat", `expected floats, got ${operand.describe()}; convert with toDType()`);
-  return interpolate(operands as [Tensor, Tensor, Tensor]);
+  return interpolate(operands);
 }
 lerp.method = "promoted" as const;
 const lerpParameters = parameters("lerp", {

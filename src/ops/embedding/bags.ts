@@ -141,7 +141,7 @@ function factorGradient(table: Tensor, gradient: Tensor, bags: Bags): Tensor {
 /** Returns, for each column of each bag, the table's element in the row that was the largest; 0 in empty bags. */
 function rowsAt(table: Tensor, indices: Tensor<IndexDType>, best: Tensor<"int64">): Tensor {
   const isThere = noGrad(() => ge(best, 0));
-  const numbers = noGrad(() => flatten(where(isThere, best, 0) as Tensor<"int64">));
+  const numbers = noGrad(() => flatten(where(isThere, best, 0n)));
   if (indices.size === 0) return where(isThere, 1, 0); // all bags are empty
   const rows = reshape(indexSelect(flatten(indices), numbers, { dim: 0 }), best.shape);
   return where(isThere, gather(table, rows, { dim: 0 }), 0);

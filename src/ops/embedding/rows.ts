@@ -1,7 +1,7 @@
 /** Checks of the operations on rows of a table: the table, the indices, and the padding row. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { isFloat } from "../../tensor/dtype.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { hasDType, type Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import type { IndexDType } from "../indexing/indices.ts";
 
@@ -31,7 +31,7 @@ export function wholeIndices(operation: string, what: string, index: Tensor): Te
       "notAnIndex",
       `expected ${what} to be integers, got ${index.describe()}; convert with toDType(${what}, "int64")`,
     );
-  return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
+  return hasDType(index, "int32") ? index : toDType(index, "int64");
 }
 
 /** Normalizes the padding row; negative values count from the end. @throws {ArgumentError} if it is out of range. */

@@ -4,7 +4,7 @@ import { DTypeError, ShapeError } from "../../core/errors.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import { hasDType, Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { reshape } from "../view/reshape.ts";
 
@@ -32,7 +32,7 @@ export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDTyp
       "notAnIndex",
       `expected an index of integers, got ${index.dtype}; convert with toDType(index, "int64")`,
     );
-  return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
+  return hasDType(index, "int32") ? index : toDType(index, "int64");
 }
 
 /**

@@ -31,7 +31,7 @@ import { coordinatesOfSet, hasMasks, selectSet } from "./masks.ts";
 export function nonzero(x: Tensor): Tensor<"int64">;
 export function nonzero(...values: unknown[]): Tensor<"int64"> {
   const { x: given } = nonzeroParameters(values);
-  const x = isComplex(given.dtype) ? (noGrad(() => ne(given, 0)) as Tensor) : given;
+  const x = isComplex(given.dtype) ? noGrad(() => ne(given, 0)) : given;
   if (hasMasks()) return tidy(() => coordinatesOfSet("nonzero", x, x.shape));
   return underName("nonzero", () => {
     const places = placesOf(x);

@@ -91,8 +91,8 @@ const alike = (indices: readonly Tensor<IndexDType>[]): readonly Tensor[] =>
 
 /** If an index is out of range, the result is a position that a later check rejects, such as −1. */
 function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<"int64"> {
-  let places: Tensor | undefined;
-  let isRight: Tensor | undefined;
+  let places: Tensor<"int64"> | undefined;
+  let isRight: Tensor<"bool"> | undefined;
   for (const [at, index] of indices.entries()) {
     const size = BigInt(sizes[at]!);
     const given = toDType(index, "int64");
@@ -102,7 +102,7 @@ function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<
     places = places ? add(mul(places, size), place) : place;
     isRight = isRight ? logicalAnd(isRight, inRange) : inRange;
   }
-  return where(isRight!, places!, -1n) as Tensor<"int64">;
+  return where(isRight!, places!, -1n);
 }
 
 /** Returns the error for the first index out of range, with its value read from memory. */

@@ -7,7 +7,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes, type Shape, sameShape } from "../../tensor/shape.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import { hasDType, Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { contiguous } from "../copy/copy.ts";
 import { add } from "../elementwise/arithmetic.ts";
@@ -141,10 +141,10 @@ function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool
   const before = steps.findIndex((step) => "list" in step);
   const others = steps.filter((_, at) => at !== before);
   const mask = before < 0 ? undefined : (steps[before] as { readonly list: Tensor }).list;
-  if (mask?.dtype !== "bool" || mask.rank === 0 || !others.every(isWholeAxis)) return undefined;
+  if (!hasDType(mask, "bool") || mask.rank === 0 || !others.every(isWholeAxis)) return undefined;
   const end = before + mask.rank;
   if (!sameShape(mask.shape, shape.slice(before, end))) return undefined;
-  return reshape(mask, [...mask.shape, ...new Array<number>(rank - end).fill(1)]) as Tensor<"bool">;
+  return reshape(mask, [...mask.shape, ...new Array<number>(rank - end).fill(1)]);
 }
 
 /**

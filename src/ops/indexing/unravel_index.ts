@@ -30,8 +30,9 @@ export function unravelIndex(...values: unknown[]): Tensor<"int64">[] {
     let rest = toDType(indices, "int64");
     const found: Tensor<"int64">[] = [];
     for (const size of sizes.toReversed()) {
-      found.unshift(remainder(rest, Math.max(size, 1)) as Tensor<"int64">);
-      rest = floorDivide(rest, Math.max(size, 1)) as Tensor<"int64">;
+      const divisor = BigInt(Math.max(size, 1));
+      found.unshift(remainder(rest, divisor));
+      rest = floorDivide(rest, divisor);
     }
     return found;
   });

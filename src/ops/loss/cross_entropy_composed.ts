@@ -29,7 +29,7 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
   const { axis, ignoreIndex, labelSmoothing, reduction } = call;
   const logarithms = toDType(given, accumulationDType(given.dtype));
   const ignored = eq(targets, ignoreIndex);
-  const safe = where(ignored, 0, targets) as Tensor<IndexDType>;
+  const safe = where(ignored, 0n, targets);
   const picked = squeeze(gather(logarithms, unsqueeze(safe, axis), { dim: axis }), { dim: axis });
   if (!call.weight && labelSmoothing === 0) {
     const losses = maskedFill(neg(picked), ignored, 0);

@@ -20,7 +20,7 @@ import { checkNoBools } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { wholeIndices } from "../embedding/rows.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
-import { checkSomethingToName, type IndexDType } from "../indexing/indices.ts";
+import { checkSomethingToName } from "../indexing/indices.ts";
 import { scatter } from "../indexing/scatter.ts";
 import { scatterAdd } from "../indexing/scatter_add.ts";
 import { checkSameDType } from "../matmul/checks.ts";
@@ -206,8 +206,8 @@ export function multiMarginLoss(...values: unknown[]): Tensor {
     const short = relu(sub(margin, sub(gather(scores, index, { dim: -1 }), scores)));
     const powers = p === 1 ? short : square(short);
     // exclude the target's term, which is marginᵖ
-    const others = scatter(powers, -1, index as Tensor<IndexDType>, 0) as Tensor;
-    const total = mul(sum(others, { dim: -1 }), 1 / count) as Tensor;
+    const others = scatter(powers, -1, index, 0);
+    const total = mul(sum(others, { dim: -1 }), 1 / count);
     if (!weight) return total;
     const factors = indexSelect(toDType(weight, total.dtype), flatten(classes), { dim: 0 });
     return mul(total, reshape(factors, classes.shape));
@@ -250,7 +250,7 @@ export function multilabelMarginLoss(...values: unknown[]): Tensor {
     );
   return composedLoss({ operation: "multilabelMarginLoss", reduction }, [x], (scores) => {
     const isNamed = gt(cumprod(toDType(ge(classes, 0), "int64"), { dim: -1 }), 0);
-    const index = where(isNamed, classes, 0) as Tensor<IndexDType>;
+    const index = where(isNamed, classes, 0n);
     const counts = scatterAdd(zerosLike(scores), index, toDType(isNamed, scores.dtype), { dim: -1 });
     const targetScores = unsqueeze(gather(scores, index, { dim: -1 }), -1);
     const short = relu(add(sub(1, targetScores), unsqueeze(scores, -2)));

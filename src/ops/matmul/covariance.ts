@@ -92,7 +92,7 @@ export function corrcoef(...values: unknown[]): Tensor {
   const wide = x.dtype === "bool" ? x : toDType(x, computationDType(dtype));
   const c = covariances("corrcoef", wide, { correction: 1, fweights: undefined, aweights: undefined });
   if (c.rank === 0) return toDType(div(c, c), dtype);
-  const deviation = sqrt(real(diagonal(c)) as Tensor);
+  const deviation = sqrt(real(diagonal(c)));
   const scaled = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
   const clamped = (part: Tensor): Tensor => clamp(part, { min: -1, max: 1 });
   if (isComplex(dtype)) return complexOf("corrcoef", clamped(real(scaled)), clamped(imag(scaled)));

@@ -108,19 +108,19 @@ const WHOLE_TILE = 16;
 const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => LaunchShape>> = {
   tiled: ({ problem: { m, n, a, b }, tile }) => ({
     file: "matmul/tiled.metal",
-    suffix: `_${tile!.rows}x${tile!.columns}x${tile!.depth}`,
+    suffix: `_${tile.rows}x${tile.columns}x${tile.depth}`,
     constants: [...tileLayoutOf(a), ...tileLayoutOf(b)],
-    groups: [Math.ceil(n / tile!.columns), Math.ceil(m / tile!.rows)],
-    threadgroup: threadsOf(tile!),
+    groups: [Math.ceil(n / tile.columns), Math.ceil(m / tile.rows)],
+    threadgroup: threadsOf(tile),
   }),
   tensor_tiled: ({ problem: { m, n, a, b }, tile }) => {
     const [[aDown, aQuads], [bDown, bQuads]] = [tileLayoutOf(a), tileLayoutOf(b)];
     return {
       file: "matmul/tensor.metal",
-      suffix: `_${tile!.rows}x${tile!.columns}x${tile!.depth}_${aDown}${bDown}`,
+      suffix: `_${tile.rows}x${tile.columns}x${tile.depth}_${aDown}${bDown}`,
       constants: [aQuads, bQuads],
-      groups: [Math.ceil(n / tile!.columns), Math.ceil(m / tile!.rows)],
-      threadgroup: threadsOf(tile!),
+      groups: [Math.ceil(n / tile.columns), Math.ceil(m / tile.rows)],
+      threadgroup: threadsOf(tile),
     };
   },
   vector_along: ({ problem: { m, a } }) => ({

@@ -12,8 +12,8 @@ export function plainMatmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor
   checkFactors("matmul", a, b);
   const row = a.rank === 1;
   const column = b.rank === 1;
-  const left = row ? (asRows(a) as Tensor<D>) : a;
-  const right = column ? (asColumns(b) as Tensor<D>) : b;
+  const left = row ? asRows(a) : a;
+  const right = column ? asColumns(b) : b;
   const result = folded(left, right) ?? product(left, right);
   if (!row && !column) return result;
   const shape = plainList(result.shape);

@@ -9,8 +9,8 @@ import { type Tile, tiledSplits, tileFor, vectorParts, vectorSplits } from "./ti
 export interface Plan {
   readonly problem: Problem;
   readonly kernel: "tiled" | "tensor_tiled" | "vector_along" | "vector_across" | "whole";
-  /** The tile, for the tiled kernels. */
-  readonly tile?: Tile;
+  /** The tile of the tiled kernels. Others do not use it. */
+  readonly tile: Tile;
   /**
    * The number of parts into which sums are split. Each part is written to separate memory, and a second kernel adds
    * them.
@@ -26,10 +26,10 @@ export const vectorRows = { vector_along: 16, vector_across: 32 } as const;
  * transposed matrix times a column.
  */
 export function planOf(problem: Problem): Plan {
-  if (!isFloat(problem.out.tensor.dtype)) return { problem, kernel: "whole", splits: 1 };
-  if (problem.n === 1) return vectorPlan(problem);
-  if (problem.m === 1) return vectorPlan(transposedProblem(problem));
   const tile = tileFor(problem);
+  if (!isFloat(problem.out.tensor.dtype)) return { problem, kernel: "whole", tile, splits: 1 };
+  if (problem.n === 1) return vectorPlan(problem, tile);
+  if (problem.m === 1) return vectorPlan(transposedProblem(problem), tile);
   const kernel = suitsTensors(problem, tile) && tensorUnits().use ? "tensor_tiled" : "tiled";
   return { problem, kernel, tile, splits: tiledSplits(problem) };
 }
@@ -38,10 +38,10 @@ export function planOf(problem: Problem): Plan {
 const suitsTensors = ({ a }: Problem, { rows, columns }: Tile): boolean =>
   bytesOf(a.tensor.dtype) === 2 && rows >= 32 && columns >= 32;
 
-function vectorPlan(problem: Problem): Plan {
+function vectorPlan(problem: Problem, tile: Tile): Plan {
   const { m, k, a, batchShape } = problem;
   const along = m === 1 || Math.abs(a.column) <= Math.abs(a.row);
   const kernel = along ? "vector_along" : "vector_across";
   const threadgroups = Math.ceil(m / vectorRows[kernel]) * elementCount(batchShape);
-  return { problem, kernel, splits: vectorSplits(k, threadgroups, vectorParts[kernel]) };
+  return { problem, kernel, tile, splits: vectorSplits(k, threadgroups, vectorParts[kernel]) };
 }

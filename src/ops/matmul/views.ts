@@ -17,11 +17,11 @@ export function transposed<D extends DType>(x: Tensor<D>): Tensor<D> {
 }
 
 /** Returns vectors [..., k] as rows [..., 1, k]. */
-export const asRows = (x: Tensor): Tensor => vectorsAs("row", x);
+export const asRows = <D extends DType>(x: Tensor<D>): Tensor<D> => vectorsAs("row", x);
 /** Returns vectors [..., k] as columns [..., k, 1]. */
-export const asColumns = (x: Tensor): Tensor => vectorsAs("column", x);
+export const asColumns = <D extends DType>(x: Tensor<D>): Tensor<D> => vectorsAs("column", x);
 
-function vectorsAs(kind: "row" | "column", x: Tensor): Tensor {
+function vectorsAs<D extends DType>(kind: "row" | "column", x: Tensor<D>): Tensor<D> {
   const { shape, rank } = x;
   const axis = kind === "row" ? rank - 1 : rank;
   const [sizes, steps] = [plainList(shape).toSpliced(axis, 0, 1), plainList(x.strides).toSpliced(axis, 0, 0)];

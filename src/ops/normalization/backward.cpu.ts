@@ -1,11 +1,11 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { rowValues, weightValues } from "./call.cpu.ts";
 import { type NormalizationAttributes, normalizeGradientCall } from "./primitive.ts";
-import { problemOf } from "./problem.ts";
+import { type BackwardProblem, problemOf } from "./problem.ts";
 
 export const backwardCpu: Implementation<NormalizationAttributes> = {
   run(call) {
-    const problem = problemOf(call);
+    const problem = problemOf<BackwardProblem>(call);
     const { x, gradOut, gradSum, weight, mean, scale } = problem.inputs;
     const { gradX, gradWeight, gradBias } = problem.outputs;
     const values = {

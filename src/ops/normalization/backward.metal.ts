@@ -3,7 +3,7 @@ import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../bac
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
-import { type NormalizationProblem, problemOf } from "./problem.ts";
+import { type BackwardProblem, problemOf } from "./problem.ts";
 import { constantsOf, type Division, divideBackward, parametersOf, typesOf } from "./rows.metal.ts";
 
 /** Size of a pair of sums. */
@@ -17,7 +17,7 @@ const THREADS = 512;
 export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {
-    const problem = problemOf(call);
+    const problem = problemOf<BackwardProblem>(call);
     const { gradWeight, gradBias } = problem.outputs;
     const division = divideBackward(problem);
     const sums = [gradWeight, gradBias].filter((gradient) => gradient);
@@ -28,34 +28,34 @@ export const backwardMetal: MetalImplementation<NormalizationAttributes> = {
   },
 };
 
-function launchRows(problem: NormalizationProblem, division: Division, parts: Tensor): TicketRange {
+function launchRows(problem: BackwardProblem, division: Division, parts: Tensor): TicketRange {
   const { x, gradOut, gradSum = x, scale, mean = scale, weight = scale } = problem.inputs;
   const rowSums = division.fits ? 2 : division.chunk;
   return launch({
     file: "normalization/normalize_gradient.metal",
     name: `normalize_gradient_${typesOf(problem)}`,
-    constants: constantsOf(problem, division, [x, gradOut!, gradSum]),
+    constants: constantsOf(problem, division, [x, gradOut, gradSum]),
     operands: [
-      ...[x, gradOut!, gradSum, weight!, mean!, scale!].map(reads),
+      ...[x, gradOut, gradSum, weight, mean, scale].map(reads),
       ...[problem.outputs.gradX ?? parts, parts].map(writes),
     ],
-    parameters: parametersOf(problem, division, [x, gradOut!, gradSum]),
+    parameters: parametersOf(problem, division, [x, gradOut, gradSum]),
     threadgroups: division.threadgroups,
     threadgroup: division.threads,
     threadgroupMemory: [Math.ceil((rowSums * PAIR_BYTES) / 16) * 16],
   });
 }
 
-function launchSums(problem: NormalizationProblem, division: Division, parts: Tensor, count: number): TicketRange {
+function launchSums(problem: BackwardProblem, division: Division, parts: Tensor, count: number): TicketRange {
   const { x, gradOut } = problem.inputs;
   const { gradWeight, gradBias } = problem.outputs;
   const one = (gradWeight ?? gradBias)!;
   return launch({
     file: "normalization/normalize_gradient.metal",
     name: `add_chunks_${metalTypeOf(one.dtype)}`,
-    constants: constantsOf(problem, division, [x, gradOut!]),
+    constants: constantsOf(problem, division, [x, gradOut]),
     operands: [reads(parts), writes(gradWeight ?? one), writes(gradBias ?? one)],
-    parameters: parametersOf(problem, division, [x, gradOut!]),
+    parameters: parametersOf(problem, division, [x, gradOut]),
     threadgroups: [Math.ceil(problem.length / COLUMNS), count],
     threadgroup: THREADS,
   });

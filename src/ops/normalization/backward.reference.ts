@@ -2,14 +2,14 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
-import { type NormalizationProblem, problemOf } from "./problem.ts";
+import { type BackwardProblem, problemOf } from "./problem.ts";
 
 /** Computes the definition row by row. */
 export const backwardReference: Implementation<NormalizationAttributes> = {
   run(call) {
-    const problem = problemOf(call);
+    const problem = problemOf<BackwardProblem>(call);
     const { inputs, outputs, length } = problem;
-    const gradOut = toNumbers(inputs.gradOut!);
+    const gradOut = toNumbers(inputs.gradOut);
     const normalized = normalizedRows(problem);
     if (outputs.gradX) store(outputs.gradX, gradientOfRows(problem, gradOut, normalized));
     const products = gradOut.map((gradient, at) => gradient * normalized[at]!);
@@ -19,15 +19,15 @@ export const backwardReference: Implementation<NormalizationAttributes> = {
 };
 
 /** Returns n of each row. */
-function normalizedRows({ inputs, length }: NormalizationProblem): Float64Array {
-  const [scale, mean] = [toNumbers(inputs.scale!), inputs.mean && toNumbers(inputs.mean)];
+function normalizedRows({ inputs, length }: BackwardProblem): Float64Array {
+  const [scale, mean] = [toNumbers(inputs.scale), inputs.mean && toNumbers(inputs.mean)];
   const rowOf = (at: number) => Math.floor(at / length);
   return toNumbers(inputs.x).map((value, at) => (value - (mean?.[rowOf(at)] ?? 0)) * scale[rowOf(at)]!);
 }
 
-function gradientOfRows(problem: NormalizationProblem, gradOut: Float64Array, normalized: Float64Array): Float64Array {
+function gradientOfRows(problem: BackwardProblem, gradOut: Float64Array, normalized: Float64Array): Float64Array {
   const { inputs, isCentered, rows, length } = problem;
-  const scale = toNumbers(inputs.scale!);
+  const scale = toNumbers(inputs.scale);
   const weight = inputs.weight && toNumbers(inputs.weight);
   const gradSum = inputs.gradSum && toNumbers(inputs.gradSum);
   const result = new Float64Array(gradOut.length);

@@ -6,11 +6,13 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import {
   type BatchNormAttributes,
   type BatchNormGradientName,
+  type BatchNormGradientOperands,
   type BatchNormName,
   batchNormOptions,
   batchNormParameters,
+  operandsOf,
 } from "./batch_norm_primitive.ts";
-import { namedTensors } from "./problem.ts";
+import { type Named, namedTensors } from "./problem.ts";
 
 const FILE = "normalization/batch_norm.metal";
 /** The most threads in a threadgroup, and those in a SIMD-group. */
@@ -22,15 +24,17 @@ const MOST = 2 ** 31;
 export const batchNormMetal: MetalImplementation<BatchNormAttributes<BatchNormName>> = {
   unsupported,
   run({ inputs, outputs, attributes }) {
-    const given = namedTensors(attributes.inputs, inputs);
-    const { out, mean, variance } = { ...given, ...namedTensors(attributes.outputs, outputs) };
-    const { x, weight = mean, bias = mean } = given;
-    const isGiven = given.mean !== undefined;
-    const present = { weight: given.weight, bias: given.bias, given: isGiven };
+    const { x, weight, bias, mean, variance, out } = operandsOf(attributes, inputs, outputs);
+    const isGiven = attributes.inputs.includes("mean");
+    const present = { weight, bias, given: isGiven };
     return launch({
-      ...kernelOf("batch_norm", x!, present),
-      operands: [...[x!, weight!, bias!].map(reads), ...[mean!, variance!].map(isGiven ? reads : writes), writes(out!)],
-      parameters: parametersOf(x!, attributes.eps),
+      ...kernelOf("batch_norm", x, present),
+      operands: [
+        ...[x, weight ?? mean, bias ?? mean].map(reads),
+        ...[mean, variance].map(isGiven ? reads : writes),
+        writes(out),
+      ],
+      parameters: parametersOf(x, attributes.eps),
     });
   },
 };
@@ -38,16 +42,16 @@ export const batchNormMetal: MetalImplementation<BatchNormAttributes<BatchNormNa
 export const batchNormGradientMetal: MetalImplementation<BatchNormAttributes<BatchNormGradientName>> = {
   unsupported,
   run({ inputs, outputs, attributes }) {
-    const { x, gradOut, mean, variance, weight } = namedTensors(attributes.inputs, inputs);
-    const { gradX, gradWeight, gradBias } = namedTensors(attributes.outputs, outputs);
+    const { x, gradOut, mean, variance, weight } = namedTensors<BatchNormGradientOperands>(attributes.inputs, inputs);
+    const { gradX, gradWeight, gradBias } = namedTensors<Named<BatchNormGradientName>>(attributes.outputs, outputs);
     const any = outputs[0]!;
     return launch({
-      ...kernelOf("batch_norm_gradient", x!, { weight, gradX, gradWeight, gradBias }),
+      ...kernelOf("batch_norm_gradient", x, { weight, gradX, gradWeight, gradBias }),
       operands: [
-        ...[x!, gradOut!, weight ?? mean!, mean!, variance!].map(reads),
+        ...[x, gradOut, weight ?? mean, mean, variance].map(reads),
         ...[gradX ?? any, gradWeight ?? any, gradBias ?? any].map(writes),
       ],
-      parameters: parametersOf(x!, attributes.eps),
+      parameters: parametersOf(x, attributes.eps),
     });
   },
 };

@@ -3,17 +3,26 @@ import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "./batch_norm_primitive.ts";
-import { namedTensors } from "./problem.ts";
+import type {
+  BatchNormAttributes,
+  BatchNormGradientName,
+  BatchNormGradientOperands,
+  BatchNormName,
+} from "./batch_norm_primitive.ts";
+import { type Named, namedTensors } from "./problem.ts";
+
+/** The inputs and results of a forward call. Statistics are either. */
+type Given = Named<BatchNormName> & { readonly x: Tensor };
+type Found = Named<BatchNormName> & { readonly out: Tensor };
 
 /** Computes the definition channel by channel. */
 export const batchNormReference: Implementation<BatchNormAttributes<BatchNormName>> = {
   run({ inputs, outputs, attributes }) {
-    const given = namedTensors(attributes.inputs, inputs);
-    const found = namedTensors(attributes.outputs, outputs);
-    const x = toNumbers(given.x!);
+    const given = namedTensors<Given>(attributes.inputs, inputs);
+    const found = namedTensors<Found>(attributes.outputs, outputs);
+    const x = toNumbers(given.x);
     const [weight, bias] = [given.weight && toNumbers(given.weight), given.bias && toNumbers(given.bias)];
-    const places = placesOf(given.x!);
+    const places = placesOf(given.x);
     const means = given.mean
       ? toNumbers(given.mean)
       : places.map((members) => sumOf(members.map((place) => x[place]!)) / members.length);
@@ -28,7 +37,7 @@ export const batchNormReference: Implementation<BatchNormAttributes<BatchNormNam
         const normalized = (x[place]! - means[channel]!) / Math.sqrt(variances[channel]! + attributes.eps);
         out[place] = normalized * (weight?.[channel] ?? 1) + (bias?.[channel] ?? 0);
       }
-    store(found.out!, out);
+    store(found.out, out);
     if (found.mean) store(found.mean, means);
     if (found.variance) store(found.variance, variances);
   },
@@ -36,12 +45,12 @@ export const batchNormReference: Implementation<BatchNormAttributes<BatchNormNam
 
 export const batchNormGradientReference: Implementation<BatchNormAttributes<BatchNormGradientName>> = {
   run({ inputs, outputs, attributes }) {
-    const given = namedTensors(attributes.inputs, inputs);
-    const found = namedTensors(attributes.outputs, outputs);
-    const [x, gradient] = [toNumbers(given.x!), toNumbers(given.gradOut!)];
-    const [means, variances] = [toNumbers(given.mean!), toNumbers(given.variance!)];
+    const given = namedTensors<BatchNormGradientOperands>(attributes.inputs, inputs);
+    const found = namedTensors<Named<BatchNormGradientName>>(attributes.outputs, outputs);
+    const [x, gradient] = [toNumbers(given.x), toNumbers(given.gradOut)];
+    const [means, variances] = [toNumbers(given.mean), toNumbers(given.variance)];
     const weight = given.weight && toNumbers(given.weight);
-    const places = placesOf(given.x!);
+    const places = placesOf(given.x);
     const gradX = new Float64Array(x.length);
     const sums = places.map((members, channel) => {
       const scale = 1 / Math.sqrt(variances[channel]! + attributes.eps);

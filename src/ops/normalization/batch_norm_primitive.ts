@@ -20,12 +20,19 @@ import { cpuCall } from "../../backend/cpu/call.ts";
 import { enumeration } from "../../backend/enumeration.ts";
 import { array, dtype, flag, real, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { type Named, namedTensors } from "./problem.ts";
 
 /** Means and variances are results, or inputs if they are given. */
 export type BatchNormName = "x" | "weight" | "bias" | "mean" | "variance" | "out";
 export type BatchNormGradientName =
   | ("x" | "gradOut" | "weight" | "mean" | "variance")
   | ("gradX" | "gradWeight" | "gradBias");
+
+/** The operands of a call, with those that every call has. */
+export type BatchNormOperands = Named<BatchNormName> & Readonly<Record<"x" | "mean" | "variance" | "out", Tensor>>;
+export type BatchNormGradientOperands = Named<BatchNormGradientName> &
+  Readonly<Record<"x" | "gradOut" | "mean" | "variance", Tensor>>;
 
 export interface BatchNormAttributes<Name extends string> {
   /** Names of the call's inputs, in order. */
@@ -34,6 +41,13 @@ export interface BatchNormAttributes<Name extends string> {
   readonly outputs: readonly Name[];
   readonly eps: number;
 }
+
+/** Returns the operands of a forward call by name. */
+export const operandsOf = (
+  { inputs, outputs }: BatchNormAttributes<BatchNormName>,
+  given: readonly Tensor[],
+  results: readonly Tensor[],
+): BatchNormOperands => namedTensors<BatchNormOperands>([...inputs, ...outputs], [...given, ...results]);
 
 /** Optional operands, and whether statistics are given. Metal kernels are compiled for each combination. */
 export const batchNormOptions = enumeration("BatchNormOption", [

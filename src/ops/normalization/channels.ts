@@ -74,7 +74,7 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
   const [out, average, variance] = tupleOf(results, 3);
   const saved = present({ x: lines, mean: average, variance, weight: vectors.weight });
   record(operation, inputs.tensors, [out], saved.tensors, ([gradOut], tensors, needs) => {
-    const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradOut: contiguous(gradOut) };
+    const kept = { ...namedTensors<Saved>(saved.names, tensors), gradOut: contiguous(gradOut) };
     const needed = new Set(inputs.names.filter((_, at) => needs[at]));
     const gradients = gradientsOf(operation, eps, kept, needed);
     return inputs.names.map((name) => gradients[name] ?? null);
@@ -91,7 +91,7 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
   const specs = [{ shape: lines.shape, dtype: x.dtype }];
   const [out] = tupleOf(executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation), 1);
   record(operation, inputs.tensors, [out], inputs.tensors, ([gradOut], tensors, needs) => {
-    const kept = namedTensors(inputs.names, tensors) as Given;
+    const kept = namedTensors<Given>(inputs.names, tensors);
     const needed = new Set(inputs.names.filter((_, at) => needs[at]));
     const gradients = gradientsOfGiven(kept, gradOut, eps, needed);
     return inputs.names.map((name) => gradients[name] ?? null);
@@ -109,7 +109,7 @@ const linesOf = (x: Tensor): Tensor => {
 function widened<Name extends string>(x: Tensor, vectors: Named<Name>): Named<Name> {
   const dtype = accumulationDType(x.dtype);
   const { names, tensors } = present(vectors);
-  return namedTensors(
+  return namedTensors<Named<Name>>(
     names,
     tensors.map((vector) => contiguous(toDType(vector, dtype))),
   );
@@ -142,15 +142,15 @@ function gradientsOf(
   const results = executeMany(batchNormGradientPrimitive, inputs.tensors, specs, call, operation);
   const variables = present({ x, weight, gradOut });
   record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, saved) => {
-    const kept = namedTensors(inputs.names, saved) as typeof operands;
+    const kept = namedTensors<typeof operands>(inputs.names, saved);
     const gradients = secondGradients(
       channelsFor(operation, eps, kept),
       kept,
-      namedTensors(sources, incoming as readonly Tensor[]),
+      namedTensors<Named<GradientSource>>(sources, incoming as readonly Tensor[]),
     );
     return variables.names.map((name) => gradients[name] ?? null);
   });
-  return namedTensors(sources, results);
+  return namedTensors<Named<GradientSource>>(sources, results);
 }
 
 /** Returns the layout of channels, each with one weight, for second-order gradients. */
@@ -267,6 +267,6 @@ export function ofGroups(
     const [mean, variance] = [0, 1].map((value) => filled([x.shape[1]!], normalized.dtype, value)) as [Tensor, Tensor];
     return toDType(withStatistics(operation, normalized, { eps: 0, mean, variance, weight, bias }), x.dtype);
   }
-  const product = weight ? (mul(normalized, alongChannels(weight, normalized)) as Tensor) : normalized;
-  return toDType(bias ? (add(product, alongChannels(bias, normalized)) as Tensor) : product, x.dtype);
+  const product = weight ? mul(normalized, alongChannels(weight, normalized)) : normalized;
+  return toDType(bias ? add(product, alongChannels(bias, normalized)) : product, x.dtype);
 }

@@ -1,11 +1,11 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { biasValues, rowValues, weightValues } from "./call.cpu.ts";
 import { type NormalizationAttributes, normalizeCall } from "./primitive.ts";
-import { problemOf } from "./problem.ts";
+import { type ForwardProblem, problemOf } from "./problem.ts";
 
 export const forwardCpu: Implementation<NormalizationAttributes> = {
   run(call) {
-    const problem = problemOf(call);
+    const problem = problemOf<ForwardProblem>(call);
     const { x, residual, weight, bias } = problem.inputs;
     const { out, sum, mean, scale } = problem.outputs;
     const values = {

@@ -1,7 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
-import { problemOf } from "./problem.ts";
+import { type ForwardProblem, problemOf } from "./problem.ts";
 import { constantsOf, divideForward, parametersOf, typesOf } from "./rows.metal.ts";
 
 /**
@@ -11,7 +11,7 @@ import { constantsOf, divideForward, parametersOf, typesOf } from "./rows.metal.
 export const forwardMetal: MetalImplementation<NormalizationAttributes> = {
   unsupported: noFloat64,
   run(call) {
-    const problem = problemOf(call);
+    const problem = problemOf<ForwardProblem>(call);
     const { x, residual = x, weight, bias } = problem.inputs;
     const { out, sum = out, scale, mean = scale } = problem.outputs;
     const division = divideForward(problem);
@@ -21,7 +21,7 @@ export const forwardMetal: MetalImplementation<NormalizationAttributes> = {
       constants: [...constantsOf(problem, division, [x, residual]), Number(division.isChunked)],
       operands: [
         ...[x, residual, weight ?? bias ?? x, bias ?? weight ?? x].map(reads),
-        ...[out!, sum!, mean!, scale!].map(writes),
+        ...[out, sum, mean, scale].map(writes),
       ],
       parameters: parametersOf(problem, division, [x, residual]),
       threadgroups: division.threadgroups,

@@ -2,12 +2,12 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
 import type { NormalizationAttributes } from "./primitive.ts";
-import { problemOf } from "./problem.ts";
+import { type ForwardProblem, problemOf } from "./problem.ts";
 
 /** Computes the definition row by row. */
 export const forwardReference: Implementation<NormalizationAttributes> = {
   run(call) {
-    const { inputs, outputs, isCentered, eps, rows, length } = problemOf(call);
+    const { inputs, outputs, isCentered, eps, rows, length } = problemOf<ForwardProblem>(call);
     const x = toNumbers(inputs.x);
     const residual = inputs.residual && toNumbers(inputs.residual);
     if (outputs.sum) store(outputs.sum, residual ? x.map((value, at) => value + residual[at]!) : x);
@@ -24,8 +24,8 @@ export const forwardReference: Implementation<NormalizationAttributes> = {
       for (const [k, value] of values.entries())
         out[row * length + k] = (value - mean) * scale * (weight?.[k] ?? 1) + (bias?.[k] ?? 0);
     }
-    store(outputs.out!, out);
-    store(outputs.scale!, scales);
+    store(outputs.out, out);
+    store(outputs.scale, scales);
     if (outputs.mean) store(outputs.mean, means);
   },
 };

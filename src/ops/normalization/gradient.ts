@@ -59,15 +59,15 @@ export function normalizationGradient(
   const results = executeMany(normalizationBackward, inputs.tensors, specs, call, operation);
   const variables = present({ x, weight, gradOut, gradSum });
   record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, saved) => {
-    const kept = namedTensors(inputs.names, saved) as Operands;
+    const kept = namedTensors<Operands>(inputs.names, saved);
     const gradients = secondGradients(
       rowsFor(attributes, kept),
       kept,
-      namedTensors(sources, incoming as readonly Tensor[]),
+      namedTensors<Named<GradientSource>>(sources, incoming as readonly Tensor[]),
     );
     return variables.names.map((name) => gradients[name] ?? null);
   });
-  return namedTensors(sources, results);
+  return namedTensors<Named<GradientSource>>(sources, results);
 }
 
 /** Returns the layout of rows along the last axis, with the weight along it. */

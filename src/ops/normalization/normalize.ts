@@ -76,7 +76,7 @@ function recordRows(
   const saved = present({ x: sum ?? operands.x, mean, scale, weight: operands.weight });
   const outputs = sum ? [out, sum] : [out];
   record(operation, inputs.tensors, outputs, saved.tensors, ([gradOut, gradSum], tensors, needs) => {
-    const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradSum: gradSum ?? undefined };
+    const kept = { ...namedTensors<Saved>(saved.names, tensors), gradSum: gradSum ?? undefined };
     const needed = new Set(inputs.names.filter((_, at) => needs[at]).map(sourceOf));
     const gradients: Gradients = gradOut
       ? normalizationGradient({ ...call, vectorDType }, { ...kept, gradOut }, needed)
@@ -104,7 +104,7 @@ function forward(
   const specs = outputs.map((name) => (name === "out" || name === "sum" ? whole : row));
   const attributes = { inputs: inputs.names, outputs, isCentered, eps };
   const results = executeMany(normalizationForward, inputs.tensors, specs, attributes, operation);
-  return namedTensors(outputs, results) as ForwardResults;
+  return namedTensors<ForwardResults>(outputs, results);
 }
 
 /** Returns the empty results of empty rows, connected to all operands in the graph. */

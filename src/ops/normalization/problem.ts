@@ -42,25 +42,36 @@ export interface NormalizationProblem {
   readonly outputs: Named<OutputName>;
 }
 
-export function problemOf({
+export interface ForwardProblem extends NormalizationProblem {
+  readonly outputs: NormalizationProblem["outputs"] & Readonly<Record<"out" | "scale", Tensor>>;
+}
+
+export interface BackwardProblem extends NormalizationProblem {
+  readonly inputs: NormalizationProblem["inputs"] & Readonly<Record<"gradOut" | "scale", Tensor>>;
+}
+
+/** Returns what a call computes, of the type of its pass. */
+export function problemOf<Problem extends NormalizationProblem>({
   inputs,
   outputs,
   attributes,
-}: OperationCall<NormalizationAttributes>): NormalizationProblem {
+}: OperationCall<NormalizationAttributes>): Problem {
   const { isCentered, eps } = attributes;
   const x = inputs[0]!;
   const length = plainList(x.shape).at(-1)!;
-  const named = namedTensors(attributes.inputs, inputs) as Named<InputName> & { readonly x: Tensor };
-  const results = namedTensors(attributes.outputs, outputs);
+  const named = namedTensors<Problem["inputs"]>(attributes.inputs, inputs);
+  const results = namedTensors<Problem["outputs"]>(attributes.outputs, outputs);
   const vector = named.weight ?? named.bias ?? results.gradWeight ?? results.gradBias;
   const { dtype: vectorDType } = vector ?? x;
-  return { isCentered, eps, length, rows: x.size / length, vectorDType, inputs: named, outputs: results };
+  const sizes = { isCentered, eps, length, rows: x.size / length, vectorDType };
+  return { ...sizes, inputs: named, outputs: results } satisfies NormalizationProblem as Problem;
 }
 
-export function namedTensors<Name extends string>(names: readonly Name[], tensors: readonly Tensor[]): Named<Name> {
-  const named: { [Key in Name]?: Tensor } = {};
+/** Returns tensors by name. The type states which names every call has. */
+export function namedTensors<All extends object>(names: readonly (keyof All)[], tensors: readonly Tensor[]): All {
+  const named: { [Name in keyof All]?: Tensor } = {};
   for (let at = 0; at < names.length; at++) named[names[at]!] = tensors[at]!;
-  return named;
+  return named as All;
 }
 
 /** Returns the names and tensors of the operands that are present. */

@@ -219,7 +219,7 @@ export function affineGrid(...values: unknown[]): Tensor {
   checkOperands("affineGrid", [theta]);
   const shape = checkShape("affineGrid", size);
   const rank = shape.length - 2;
-  const [batch, ...sizes] = [shape[0], ...shape.slice(2)] as [number, ...number[]];
+  const [batch, ...sizes] = [shape[0], ...shape.slice(2)];
   const fits = theta.rank === 3 && theta.shape[0] === batch && theta.shape[1] === rank && theta.shape[2] === rank + 1;
   if ((rank !== 2 && rank !== 3) || !fits)
     throw new ShapeError(
@@ -237,7 +237,7 @@ export function affineGrid(...values: unknown[]): Tensor {
       const wide = accumulationDType(theta.dtype);
       const base = basePoints(sizes, alignCorners, wide);
       const points = matmul(base, transpose(toDType(theta, wide), 1, 2));
-      return toDType(reshape(points as Tensor, [batch, ...sizes, rank]), theta.dtype);
+      return toDType(reshape(points, [batch, ...sizes, rank]), theta.dtype);
     }),
   );
 }

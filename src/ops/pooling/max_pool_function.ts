@@ -81,7 +81,7 @@ function taken(operation: string, x: Tensor, indices: Tensor<Index>, attributes:
   if (x.size === 0 || indices.size === 0) return reshape(x, indices.shape);
   if (!hasWindowsOfPadding(attributes))
     return reshape(gatherAlong(operation, rows(x), rows(indices), 1), indices.shape);
-  const named = maximum(indices, 0) as Tensor<Index>;
+  const named = maximum(indices, 0n);
   const elements = reshape(gatherAlong(operation, rows(x), rows(named), 1), indices.shape);
   return where(ge(indices, 0), elements, 0);
 }

@@ -52,7 +52,7 @@ function logOfComplexSum(x: Tensor, { dim, keepdim }: Parameters<typeof planRedu
   if (re.size === 0) return log(sum(exp(x), { dim, keepdim }));
   const most = noGrad(() => {
     const found = amax(re, { dim, keepdim: true });
-    return where(isfinite(found), found, 0) as Tensor;
+    return where(isfinite(found), found, 0);
   });
   const sums = log(sum(exp(sub(x, most)), { dim, keepdim }));
   return add(sums, reshape(most, sums.shape));

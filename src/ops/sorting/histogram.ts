@@ -298,8 +298,8 @@ function composedCounts(values: Tensor, edges: Tensor, each: Tensor): Tensor {
   const bins = edges.size - 1;
   const [first, last] = [at(edges, 0), at(edges, bins)];
   const isInside = logicalAnd(ge(values, first), le(values, last));
-  const after = sub(bucketize(values, edges, { right: true }), 1n) as Tensor<"int64">;
-  const place = where(eq(values, last), BigInt(bins - 1), after) as Tensor<"int64">;
+  const after = sub(bucketize(values, edges, { right: true }), 1n);
+  const place = where(eq(values, last), BigInt(bins - 1), after);
   const inRange = clamp(place, { min: 0n, max: BigInt(bins - 1) }) as Tensor<"int64">;
   const none = each.dtype === "int64" ? 0n : 0;
   const counted = toDType(where(isInside, each, none), each.dtype);

@@ -53,7 +53,7 @@ export class SchemaTerms {
     return ["$ref", "$dynamicRef"].flatMap((name) => {
       const reference = schema[name];
       if (reference === undefined) return [];
-      const found = this.find(stringIn(reference), this.bases.get(schema)!);
+      const found = this.find(stringIn(reference), this.baseOf(schema));
       const isOne = name === "$ref" || (this.dynamic.get(stringIn(reference).replace(/^.*#/, "")) ?? 0) <= 1;
       if (found !== undefined && isOne) return [[found, isObject(found) ? this.paths.get(found)! : ""] as const];
       throw invalid(`${this.paths.get(schema)}.${name}`, "expected a definition of this schema, such as #/$defs/name");
@@ -66,14 +66,18 @@ export class SchemaTerms {
     const reduced =
       this.lesser.get(schema) ?? Object.fromEntries(Object.entries(schema).filter(([name]) => !names.includes(name)));
     this.lesser.set(schema, reduced);
-    this.bases.set(reduced, this.bases.get(schema)!);
+    this.bases.set(reduced, this.baseOf(schema));
     this.paths.set(reduced, term.path);
     return this.of(reduced, term.path);
   }
 
+  private baseOf(schema: Schema): string {
+    return this.bases.get(schema) ?? BASE;
+  }
+
   private name({ schema, path, parent }: Placed): void {
     const { $id, $anchor, $dynamicAnchor } = schema;
-    const around = parent ? this.bases.get(parent.schema)! : BASE;
+    const around = parent ? this.baseOf(parent.schema) : BASE;
     const isAnchor = typeof $id === "string" && $id.startsWith("#"); // as in drafts 6 and 7
     const resolved = typeof $id === "string" && !isAnchor ? (URL.parse($id, around)?.href ?? around) : around;
     const base = resolved.replace(/#.*$/, "");

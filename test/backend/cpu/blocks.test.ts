@@ -95,7 +95,9 @@ describe("descriptions of blocks equal the structs in C++", () => {
         .trim()
         .split("\n")
         .map((line) => line.split(" "));
-      found = Object.fromEntries(rows.map(([name, ...numbers]) => [name, numbers.map(Number)]));
+      found = Object.fromEntries(
+        rows.map(([name, offset, size, sameType]) => [name, [Number(offset), Number(size), Number(sameType)]]),
+      );
     });
 
     test.each(calls.map((call) => [call.name, call] as const))(

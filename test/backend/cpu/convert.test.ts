@@ -44,6 +44,10 @@ function nearestBfloat(value: number): number {
   return down < up || (down === up && below % 2 === 0) ? below : below + 1;
 }
 
+/** The first wrong element of a conversion, or nothing: its index, the operand and the result. */
+const wrongAt = (index: number, from: ArrayLike<number>, to: ArrayLike<number>): number[] =>
+  index < 0 ? [] : [index, from[index]!, to[index]!];
+
 describe.each(isas)("conversions of dtypes on %s", (isa) => {
   const use = () => configure(native, "isa", isa);
 
@@ -63,7 +67,7 @@ describe.each(isas)("conversions of dtypes on %s", (isa) => {
     const halves = new Float16Array(convert("float32", floats, "float16", new Uint16Array(floats.length)).buffer);
     const wanted = Float16Array.from(floats);
     const wrong = floats.findIndex((_, index) => !Object.is(halves[index], wanted[index]));
-    expect([wrong, floats[wrong], halves[wrong]]).toEqual([-1, undefined, undefined]);
+    expect(wrongAt(wrong, floats, halves)).toEqual([]);
   });
 
   test("float32 rounds to the nearest bfloat16, ties to even, and NaN stays NaN", () => {
@@ -76,7 +80,7 @@ describe.each(isas)("conversions of dtypes on %s", (isa) => {
         ? isNotANumber(bits)
         : bits === (Number.isFinite(value) ? nearestBfloat(value) : bits & 0xff80);
     const wrong = floats.findIndex((value, index) => !isRight(value, out[index]!));
-    expect([wrong, floats[wrong], out[wrong]]).toEqual([-1, undefined, undefined]);
+    expect(wrongAt(wrong, floats, out)).toEqual([]);
     const wide = convert("bfloat16", out, "float32", new Float32Array(out.length));
     expect([...new Uint32Array(wide.buffer)].every((bits, index) => bits >>> 16 === out[index])).toBe(true);
   });

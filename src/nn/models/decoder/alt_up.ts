@@ -34,7 +34,7 @@ const LEAST = 1e-5;
 function asLargeAs(y: Tensor, x: Tensor): Tensor {
   const meanSquare = (z: Tensor) => mean(square(z), { dim: -1, keepdim: true });
   const target = sqrt(meanSquare(x));
-  return mul(y, div(target, sqrt(clamp(meanSquare(y), { min: LEAST })))) as Tensor;
+  return mul(y, div(target, sqrt(clamp(meanSquare(y), { min: LEAST }))));
 }
 
 /**
@@ -100,21 +100,21 @@ class AltUp extends Module<[streams: Tensor], Tensor> {
 
   /** Returns the weights of streams for x [batch, tokens, width]: [batch, tokens, streams]. */
   private weightsOf(x: Tensor): Tensor {
-    return tanh(this.router.forward(mul(this.routerNorm.forward(x), 1 / x.shape.at(-1)!) as Tensor)) as Tensor;
+    return tanh(this.router.forward(mul(this.routerNorm.forward(x), 1 / x.shape.at(-1)!)));
   }
 
   /** @param streams [batch, tokens, streams, width] @returns predictions, the same shape */
   override forward(streams: Tensor): Tensor {
     const { count, active } = this.#description;
     const factors = this.prediction.forward(this.weightsOf(select(streams, 2, active)));
-    return add(matmul(unflatten(factors, 2, [count, count]), streams), streams) as Tensor;
+    return add(matmul(unflatten(factors, 2, [count, count]), streams), streams);
   }
 
   /** Corrects predictions by the computed stream [batch, tokens, width]. */
   corrected(predictions: Tensor, computed: Tensor): Tensor {
     const factors = add(this.correction.forward(this.weightsOf(computed)), 1);
     const difference = sub(computed, select(predictions, 2, this.#description.active));
-    return add(predictions, mul(unsqueeze(difference, 2), unsqueeze(factors, -1))) as Tensor;
+    return add(predictions, mul(unsqueeze(difference, 2), unsqueeze(factors, -1)));
   }
 }
 
@@ -141,7 +141,7 @@ class LowRank extends Module<[x: Tensor], Tensor> {
 
   /** @param x [..., width] @returns the same shape */
   override forward(x: Tensor): Tensor {
-    return add(x, this.norm.forward(this.right.forward(this.left.forward(x)))) as Tensor;
+    return add(x, this.norm.forward(this.right.forward(this.left.forward(x))));
   }
 }
 
@@ -167,7 +167,7 @@ export class AltUpBlock extends DecoderBlock {
       const corrected = this.altUp.corrected(predictions, this.computed(select(predictions, 2, active), inputs));
       const computed = select(corrected, 2, active);
       const input = scaled ? mul(computed, this.altUp.scale.forward()) : computed;
-      const added = unsqueeze(this.layerInput!.forward(input as Tensor, inputs.layerInput!), 2);
+      const added = unsqueeze(this.layerInput!.forward(input, inputs.layerInput!), 2);
       // the layer input is added to all streams but the first
       const others = expand(added, [...corrected.shape.with(2, corrected.shape[2]! - 1)]);
       return { residual: corrected, addition: cat([zerosLike(narrow(corrected, 2, 0, 1)), others], { dim: 2 }) };
@@ -178,8 +178,8 @@ export class AltUpBlock extends DecoderBlock {
   private computed(x: Tensor, inputs: AttentionInputs): Tensor {
     const normed = this.attentionNorm!.forward(x);
     const attended = add(x, this.attentionPostNorm!.forward(this.attention!.forward(normed, inputs)));
-    const joined = mul(add(attended, this.lowRank.forward(normed)), Math.SQRT1_2) as Tensor;
+    const joined = mul(add(attended, this.lowRank.forward(normed)), Math.SQRT1_2);
     const output = this.feedForward!.forward(this.feedForwardNorm!.forward(joined));
-    return add(joined, this.feedForwardPostNorm!.forward(output)) as Tensor;
+    return add(joined, this.feedForwardPostNorm!.forward(output));
   }
 }

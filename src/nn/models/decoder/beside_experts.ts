@@ -39,8 +39,8 @@ export class BesideExperts extends Module<[y: Tensor, x: Tensor], Tensor> {
   /** @param y [batch, tokens, width] @param x the same shape @returns the same shape */
   override forward(y: Tensor, x: Tensor): Tensor {
     const scale = mul(this.routerScale.forward(), x.shape.at(-1)! ** -0.5);
-    const routed = mul(rmsNorm(x, { eps: this.#eps }), scale) as Tensor;
+    const routed = mul(rmsNorm(x, { eps: this.#eps }), scale);
     const chosen = this.outputNorm.forward(this.experts.forward(this.inputNorm.forward(x), routed));
-    return add(this.mlpNorm.forward(y), chosen) as Tensor;
+    return add(this.mlpNorm.forward(y), chosen);
   }
 }

@@ -139,7 +139,7 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
       : stream;
     if (!this.scale) return { residual, addition };
     const factor = toDType(this.scale.forward(), residual.dtype);
-    return { residual: mul(residual, factor) as Tensor, addition: mul(addition, factor) as Tensor };
+    return { residual: mul(residual, factor), addition: mul(addition, factor) };
   }
 
   /** Computes the feed-forward of a parallel block. */

@@ -40,7 +40,7 @@ export const activations = {
 function sparse(x: Tensor, sparsity: number): Tensor {
   const quantile = Math.SQRT2 * erfinv(2 * sparsity - 1);
   const deviation = std(x, { dim: -1, keepdim: true, correction: 0 });
-  return relu(sub(x, add(mean(x, { dim: -1, keepdim: true }), mul(deviation, quantile))) as Tensor);
+  return relu(sub(x, add(mean(x, { dim: -1, keepdim: true }), mul(deviation, quantile))));
 }
 
 /** Returns gate and up. */

@@ -28,7 +28,7 @@ export class HeadNorms extends Module<[x: Tensor], Tensor> {
   /** @param x [batch, tokens, heads, headWidth] @returns the same shape */
   override forward(x: Tensor): Tensor {
     const weights = this.norms.map(({ weight }) => weight!);
-    return mul(layerNorm(x, { eps: this.#eps }), stack(weights)) as Tensor;
+    return mul(layerNorm(x, { eps: this.#eps }), stack(weights));
   }
 }
 

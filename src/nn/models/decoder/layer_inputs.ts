@@ -50,11 +50,11 @@ export class LayerInputs extends Module<[tokens: Tensor, embedded: Tensor], Tens
   override forward(tokens: Tensor, embedded: Tensor): Tensor {
     const { layers, width } = this.#description;
     const { vocabularySize, width: inputWidth } = this.#description.layerInputs!;
-    const known = where(lt(tokens, vocabularySize), tokens, 0) as Tensor;
+    const known = where(lt(tokens, vocabularySize), tokens, 0);
     const split = (x: Tensor) => unflatten(x, 2, [layers.length, inputWidth]);
     const looked = mul(split(this.embedding.forward(known)), Math.sqrt(inputWidth));
-    const projected = this.norm.forward(split(mul(this.projection.forward(embedded), width ** -0.5) as Tensor));
-    return mul(add(projected, looked), Math.SQRT1_2) as Tensor;
+    const projected = this.norm.forward(split(mul(this.projection.forward(embedded), width ** -0.5)));
+    return mul(add(projected, looked), Math.SQRT1_2);
   }
 }
 
@@ -89,6 +89,6 @@ export class LayerInputGate extends Module<[x: Tensor, input: Tensor], Tensor> {
   /** @param x [batch, tokens, width] @param input [batch, tokens, inputWidth] @returns the shape of x */
   override forward(x: Tensor, input: Tensor): Tensor {
     const gate = activations[this.#description.activation](this.gate.forward(x));
-    return this.norm.forward(this.projection.forward(mul(gate, input) as Tensor));
+    return this.norm.forward(this.projection.forward(mul(gate, input)));
   }
 }

@@ -122,9 +122,9 @@ function projectionsOf({ fused, sharing, keysAsValues }: LayerDescription["atten
 
 /** Yields the parts of a block that only Gemma 3n and Gemma 4 have. */
 function* gemmaPathsOf({ layerInput, scaled, altUp, beside }: LayerDescription): Generator<string> {
-  const isHere = {
+  const isHere: Readonly<Record<string, unknown>> = {
     ...{ layerInput, altUp, lowRank: altUp, beside, scale: scaled },
-  } as Readonly<Record<string, unknown>>;
+  };
   for (const path of Object.keys(gemmaParts)) {
     if (!isHere[path.split(".")[0]!]) continue;
     const isSplit = path.endsWith(".gateUp") && beside?.fused === false;

@@ -135,7 +135,7 @@ describe.each(names)("the defaults in configs of %s", (name) => {
     );
     expect(differing).toEqual([]);
     const bases = typeof theta === "number" ? { global: theta, local: undefined } : theta;
-    expect([own[rowOf(name).baseField ?? "rope_theta"], own["rope_local_base_freq"]]).toEqual([
+    expect<unknown>([own[rowOf(name).baseField ?? "rope_theta"], own["rope_local_base_freq"]]).toEqual([
       bases?.global,
       bases?.local,
     ]);
