@@ -236,7 +236,10 @@ exec ${quoted(compiler)} "$@"
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it. */
+/**
+ * Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it, and
+ * for `swift-frontend`, which tells it whether tests can link an executable, whose `main` is renamed for them.
+ */
 export const testingCompiler = (swiftc: string): string => wrapper(script(swiftc, metalTool()), swiftc);
 
 /** Returns the path of the compiler that SwiftPM calls for manifests and plugins instead of `compiler`. */
@@ -244,14 +247,16 @@ export const pluginCompiler = (swiftc: string, compiler: string, flags: readonly
   wrapper(pluginScript(compiler, flags, metalTool()), swiftc);
 
 function wrapper(text: string, swiftc: string): string {
-  const folder = join(cacheFolder(), "swift", "compilers", Bun.hash(text).toString(16));
+  const folder = join(cacheFolder(), "swift", "compilers", Bun.hash(`${text} with swift-frontend`).toString(16));
   const path = join(folder, "bin", "swiftc");
   if (existsSync(path)) return path;
   const draft = `${folder}.${process.pid}`;
   mkdirSync(join(draft, "bin"), { recursive: true });
   writeFileSync(join(draft, "bin", "swiftc"), text);
   chmodSync(join(draft, "bin", "swiftc"), 0o755);
-  symlinkSync(join(dirname(dirname(realpathSync(swiftc))), "lib"), join(draft, "lib"));
+  const tools = dirname(realpathSync(swiftc));
+  symlinkSync(join(dirname(tools), "lib"), join(draft, "lib"));
+  symlinkSync(join(tools, "swift-frontend"), join(draft, "bin", "swift-frontend"));
   if (existsSync(folder)) rmSync(draft, { recursive: true });
   else renameSync(draft, folder);
   return path;

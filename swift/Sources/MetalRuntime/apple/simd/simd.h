@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 // Functions are overloaded in C as in C++. Swift has them in its module `simd`, so it does not see those of C.
 #define ORCHARD_SIMD_FUNCTION                                                                                          \
