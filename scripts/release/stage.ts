@@ -54,6 +54,7 @@ export async function stageMain(folder: string): Promise<void> {
   for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
   for (const path of forContributors) await rm(join(folder, path), { recursive: true });
   for (const page of pages) await copyPage(page, folder);
+  await compactMacros(folder);
   await pruneDeclarations(folder);
   await removePictures(folder);
   await compactModules(folder);
@@ -64,6 +65,14 @@ export async function stageMain(folder: string): Promise<void> {
   await removeUnused(folder);
   await linkDocuments(folder, repositoryPage());
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
+}
+
+/** Removes the spaces with which macros of C align the ends of their lines: 85 kB. */
+async function compactMacros(folder: string): Promise<void> {
+  for (const name of new Bun.Glob("swift/Sources/**/*.{c,cpp,h}").scanSync({ cwd: folder })) {
+    const file = join(folder, name);
+    await Bun.write(file, (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n"));
+  }
 }
 
 /** Removes the documents' pictures, except those of README.md, which registries show. */

@@ -41,19 +41,31 @@ function imports(line) {
 }`;
 
 /**
- * Prints Apple's modules that a file imports without an `#if` around the import, and "guarded" if it imports one only
- * after `#if canImport(…)` of a module that is available here.
+ * Prints Apple's modules that a file imports without an `#if` around the import. Prints "guarded" if it imports one
+ * only after `#if canImport(…)` of a module that is available here, and "mac" if only after `#if os(macOS)`.
  */
 const unasked = String.raw`${readImport}
 BEGIN {
   known = "^(${[...aliased, ...apple].join("|")})$"
+  always = "^(${apple.join("|")})$"
   open = "^[[:space:]]*#if +canImport\\((${apple.join("|")})\\)[[:space:]]*$"
+  one = "os\\((macOS|OSX|iOS|tvOS|visionOS|watchOS)\\)"
+  systems = "^[[:space:]]*#if +(" one " *\\|\\| *)*" one "[[:space:]]*$"
 }
-FNR == 1 { depth = closed = 0 }
-/^[[:space:]]*#if/ { depth++; is_open[depth] = $0 ~ open; closed += !is_open[depth] }
+FNR == 1 { depth = closed = macs = 0 }
+/^[[:space:]]*#if/ {
+  depth++
+  is_mac[depth] = $0 ~ systems && /os\((macOS|OSX)\)/
+  is_open[depth] = is_mac[depth] || $0 ~ open
+  closed += !is_open[depth]
+  macs += is_mac[depth]
+}
 /^[[:space:]]*#else/ && is_open[depth] { is_open[depth] = 0; closed++ }
-/^[[:space:]]*#endif/ { closed -= !is_open[depth]; depth-- }
-closed == 0 && imports($0) && name ~ known && !seen[name = depth ? "guarded" : name]++ { print name }`;
+/^[[:space:]]*#endif/ { closed -= !is_open[depth]; macs -= is_mac[depth]; depth-- }
+closed == 0 && imports($0) && name ~ known && (!macs || name ~ always) {
+  if (depth) name = macs ? "mac" : "guarded"
+  if (!seen[name]++) print name
+}`;
 
 /**
  * Succeeds if a module tests for macOS, names no other system, and imports no missing module where this test is true.
@@ -103,9 +115,10 @@ END { print folder }`;
  * `OrchardDarwin`. The same holds for SwiftUI, of which only colors exist. Modules that import any of Apple's modules
  * see the names of `OrchardDarwin` too, as on a Mac, where Foundation imports Darwin and Core Foundation.
  *
- * Modules of a package that import one of Apple's modules outside of `#if` run on Apple's systems only. If they test
- * `#if os(macOS)` and name no other system, it is true: the compiler reads copies of their files, through an overlay,
- * so that messages name the original files. The copies also lack the attributes of Objective-C.
+ * Modules of a package that import one of Apple's modules outside of `#if`, or after `#if os(macOS)`, run on Apple's
+ * systems only. If they test `#if os(macOS)` and name no other system, it is true: the compiler reads copies of their
+ * files, through an overlay, so that messages name the original files. The copies also lack the attributes of
+ * Objective-C.
  *
  * On a Mac, `any MTLBuffer` is a class type, since MTLBuffer is an Objective-C protocol. On Linux it is not, so modules
  * that pass it for a type parameter with the constraint `AnyObject` do not compile. If the compiler says so, it runs
@@ -225,7 +238,10 @@ exec ${quoted(compiler)} "$@"
 
 const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
-/** Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it. */
+/**
+ * Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it, and
+ * for `swift-frontend`, which tells it whether tests can link an executable, whose `main` is renamed for them.
+ */
 export const testingCompiler = (swiftc: string): string => wrapper(script(swiftc, metalTool()), swiftc);
 
 /** Returns the path of the compiler that SwiftPM calls for manifests and plugins instead of `compiler`. */
@@ -233,14 +249,16 @@ export const pluginCompiler = (swiftc: string, compiler: string, flags: readonly
   wrapper(pluginScript(compiler, flags, metalTool()), swiftc);
 
 function wrapper(text: string, swiftc: string): string {
-  const folder = join(cacheFolder(), "swift", "compilers", Bun.hash(text).toString(16));
+  const folder = join(cacheFolder(), "swift", "compilers", Bun.hash(`${text} with swift-frontend`).toString(16));
   const path = join(folder, "bin", "swiftc");
   if (existsSync(path)) return path;
   const draft = `${folder}.${process.pid}`;
   mkdirSync(join(draft, "bin"), { recursive: true });
   writeFileSync(join(draft, "bin", "swiftc"), text);
   chmodSync(join(draft, "bin", "swiftc"), 0o755);
-  symlinkSync(join(dirname(dirname(realpathSync(swiftc))), "lib"), join(draft, "lib"));
+  const tools = dirname(realpathSync(swiftc));
+  symlinkSync(join(dirname(tools), "lib"), join(draft, "lib"));
+  symlinkSync(join(tools, "swift-frontend"), join(draft, "bin", "swift-frontend"));
   if (existsSync(folder)) rmSync(draft, { recursive: true });
   else renameSync(draft, folder);
   return path;

@@ -144,15 +144,15 @@ export function moduleEnvironment(): Record<string, string> {
   return Object.fromEntries(Object.entries(variables).filter(([name, path]) => !process.env[name] && existsSync(path)));
 }
 
-/** Runs a command of the toolchain and collects its output. */
+/** Runs a command of the toolchain. Returns what it printed, and all output with the messages on standard error. */
 export async function collect(swift: SwiftToolchain, command: string[], cwd: string) {
   const child = Bun.spawn(command, {
     cwd,
     env: { ...process.env, ...swift.environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const output = (await Promise.all([child.stdout.text(), child.stderr.text()])).join("");
-  return { status: await child.exited, output };
+  const [printed, messages] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  return { status: await child.exited, printed, output: printed + messages };
 }
 
 const shortHash = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);

@@ -68,7 +68,7 @@ async function planOf(swift: SwiftToolchain, command: string, words: readonly st
   if (isChosen || !["build", "test"].includes(command) || !mayLeaveOut(folder)) return whole;
   const described = await collect(swift, [swift.swift, "package", "describe", "--type", "json"], folder);
   if (described.status !== 0) return { problem: described.output };
-  const text = described.output.slice(described.output.search(/^\{/m));
+  const text = described.printed.slice(described.printed.search(/^\{/m));
   const { name, targets } = JSON.parse(text) as { readonly name: string; readonly targets: readonly Target[] };
   const choice = chooseTargets(targets, folder);
   if (choice.reasons.size === 0) return whole;
@@ -188,9 +188,9 @@ export function namesProgram(words: readonly string[]): boolean {
 
 /** Returns the name of the package's executable: SwiftPM passes arguments only to a program that is named. */
 async function onlyExecutable(swift: SwiftToolchain): Promise<{ name: string } | { problem: string }> {
-  const { status, output } = await collect(swift, [swift.swift, "package", "dump-package"], process.cwd());
+  const { status, printed, output } = await collect(swift, [swift.swift, "package", "dump-package"], process.cwd());
   if (status !== 0) return { problem: output };
-  const manifest: unknown = JSON.parse(output.slice(output.indexOf("{")));
+  const manifest: unknown = JSON.parse(printed.slice(printed.indexOf("{")));
   const names = executables(manifest);
   return names.length === 1 && names[0] !== undefined
     ? { name: names[0] }

@@ -2,7 +2,9 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { collect } from "../../src/cli/swift_module.ts";
 import { absentImports, chooseTargets, mayLeaveOut, roots, type Target } from "../../src/cli/swift_targets.ts";
+import { findSwift } from "../../src/cli/toolchain.ts";
 import { testFolder } from "../support/folder.ts";
 
 const folder = testFolder("swift-targets");
@@ -49,4 +51,9 @@ test("a package without such imports is searched once", () => {
   mkdirSync(folder.file("plain/Sources"), { recursive: true });
   writeFileSync(folder.file("plain/Sources/A.swift"), "import Metal\n");
   expect(mayLeaveOut(folder.file("plain"))).toBe(false);
+});
+
+test.if(findSwift() !== undefined)("warnings of SwiftPM are not part of the description that it prints", async () => {
+  const printed = await collect(findSwift()!, ["sh", "-c", "echo '{}'; echo warning >&2"], folder.path);
+  expect(printed).toEqual({ status: 0, printed: "{}\n", output: "{}\nwarning\n" });
 });

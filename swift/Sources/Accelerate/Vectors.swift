@@ -33,7 +33,7 @@ func unary<From, To>(_ body: @escaping @Sendable (From) -> To) -> VectorToVector
     }
 }
 
-private func binary<T>(_ body: @escaping @Sendable (T, T) -> T) -> BinaryVector<T> {
+func binary<T>(_ body: @escaping @Sendable (T, T) -> T) -> BinaryVector<T> {
     { a, aStride, b, bStride, c, cStride, count in
         for i in 0..<Int(count) { c[i * cStride] = body(a[i * aStride], b[i * bStride]) }
     }

@@ -274,4 +274,36 @@ final class ForeignProgramTests: CheckerTestCase {
             }
         }
     }
+
+    /// Members and elements that are copied from an object in the constant address space.
+    func testAggregatesOfConstantObjects() throws {
+        let declarations = """
+            struct P { float a, b; };
+            struct Q { P p; float sum() const { return p.a * 10 + p.b; } };
+            struct R { Q q; float c; };
+            constant P p = {1, 2};
+            constant P ps[2] = {{3, 4}, {5, 6}};
+            """
+        let statement = """
+            Q first = {p}, second{ps[i / 2]}; P all[2] = {p, ps[1]}; R r = {{ps[0]}, 7};
+            y[i] = first.sum() + second.sum() * 100 + (all[0].b + all[1].a) * 10000 + (r.q.sum() + r.c) * 100000;
+            """
+        let total: (Float) -> Float = { 12 + $0 * 100 + 7 * 10000 + (34 + 7) * 100000 }
+        XCTAssertEqual(try results(declarations, statement), [34, 34, 56, 56].map(total))
+    }
+
+    func testNamesOfSimdHeaders() throws {
+        let declarations = """
+            #include <simd/simd.h>
+            __attribute__((swift_name("Number"))) typedef float number_t;
+            [[maybe_unused]] typedef simd::float3 triple_t;
+            __attribute__((swift_name("Pair"))) typedef struct { number_t a, b; } pair_t;
+            """
+        let statement = """
+            simd_bool2 both = simd_bool2(x[i] > 2, true); pair_t pair = {simd::mix(x[i], c, 0.5f), simd::abs(-x[i])};
+            triple_t v = triple_t(x[i], 0, 0); y[i] = simd::length(v) + simd::max(pair.a, pair.b);
+            if (all(both)) y[i] += 100;
+            """
+        XCTAssertEqual(try results(declarations, statement), [1 + 5.5, 2 + 6, 3 + 6.5 + 100, 4 + 7 + 100])
+    }
 }

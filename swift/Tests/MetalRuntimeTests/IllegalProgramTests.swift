@@ -17,7 +17,7 @@ final class IllegalProgramTests: XCTestCase {
     }
 
     private static let statements =
-        languageProbes + vectorProbes + operatorProbes + spaceProbes + functionProbes
+        languageProbes + vectorProbes + operatorProbes + spaceProbes + functionProbes + textureProbes + furtherProbes
 
     /// There is one statement per line, so the lines of the errors are the numbers of the probes.
     func testLegalStatementsCompile() throws {
@@ -150,6 +150,14 @@ final class IllegalProgramTests: XCTestCase {
             Probe(
                 "4", "float g(threadgroup float *x) { return x[0]; }\n\(f)",
                 "float g(threadgroup float *x) { return x[0]; }\nkernel void h(device float *y) { y[0] = g(y); }"),
+            Probe("4", "float g(float x) { return x; }\n\(f)", "float g(device float x) { return x; }\n\(f)"),
+            Probe("4", "float g(float x) { return x; }\n\(f)", "device float g(float x) { return x; }\n\(f)"),
+            Probe("4", "struct A { float a[2]; };\n\(f)", "struct A { threadgroup float a[2]; };\n\(f)"),
+            Probe("1.5.4", "#include <metal_math>\n\(f)", "#include <vector>\n\(f)"),
+            Probe("1.5.4", "#include <metal_math>\n\(f)", "#include <cmath>\n\(f)"),
+            Probe(
+                "6.16", "struct A { device float *command_buffer; };\n\(f)",
+                "struct A { command_buffer b; };\n\(f)"),
             Probe(
                 "5.8", "constant int n [[function_constant(0)]];\n\(f)",
                 "constant int n [[function_constant(65536)]];\n\(f)"),
@@ -198,6 +206,16 @@ final class IllegalProgramTests: XCTestCase {
                 "5.2.3", kernel("uint a [[thread_position_in_grid]]"),
                 kernel("constant uint &a [[thread_position_in_grid]]")),
             Probe("5.2.3", kernel("uint a [[thread_position_in_grid]]"), kernel("uint a [[thread_position]]")),
+            Probe("5.2.3", kernel("uint a [[thread_position_in_grid]]"), kernel("uint a [[vertex_id]]")),
+            Probe("5.2.3", kernel("uint2 a [[thread_position_in_grid]]"), kernel("float4 a [[position]]")),
+            Probe("5.2.1", buffer, kernel("device float *a [[buffer]]")),
+            Probe("5.2.1", buffer, kernel("device float *a [[buffer(0), texture(0)]]")),
+            Probe(
+                "2.13",
+                "struct A { device float *a [[id(0)]]; device float *b [[id(1)]]; };\n"
+                    + kernel("constant A &a [[buffer(0)]]"),
+                "struct A { device float *a [[id(0)]]; device float *b [[id(0)]]; };\n"
+                    + kernel("constant A &a [[buffer(0)]]")),
         ])
     }
 

@@ -14,7 +14,10 @@ struct Probe {
 /// The parameters that the statements may use.
 let probeParameters =
     "device float *y, device int *n, constant float *c, threadgroup float *t, device atomic_int *a, "
-    + "device atomic_float *af, uint i [[thread_position_in_grid]]"
+    + "device atomic_float *af, uint i [[thread_position_in_grid]], texture2d<float> t2, "
+    + "texture2d<float, access::read> tr, texture2d<float, access::write> tw, "
+    + "texture2d<float, access::read_write> tx, texture2d_array<float> ta, texture3d<float> t3, depth2d<float> td, "
+    + "texture_buffer<float> tb, sampler sa, device atomic_ulong *al, threadgroup atomic_int *at"
 let probeVariables =
     "float f = y[i]; half h = half(f); int k = n[i]; bool b = k > 0; float2 v2 = f; float3 v3 = f; float4 v4 = f; "
     + "int4 k4 = k; half4 h4 = h; bool4 b4 = b; float2x2 m(f); simdgroup_float8x8 s(f); simdgroup_half8x8 sh(h);"
@@ -236,4 +239,67 @@ let functionProbes = [
     Probe(
         "6.15", "atomic_fetch_or_explicit(a, 1, memory_order_relaxed);",
         "atomic_int q; atomic_fetch_or_explicit(&q, 1, memory_order_relaxed);"),
+]
+
+let textureProbes = [
+    Probe("2.9", "v4 = t2.sample(sa, v2);", "v4 = tw.sample(sa, v2);"),
+    Probe("2.9", "v4 = tr.read(uint2(0));", "v4 = tr.sample(sa, v2);"),
+    Probe("2.9", "v4 = tr.read(uint2(0));", "v4 = tw.read(uint2(0));"),
+    Probe("2.9", "tw.write(v4, uint2(0));", "tr.write(v4, uint2(0));"),
+    Probe("2.9", "tx.write(v4, uint2(0));", "t2.write(v4, uint2(0));"),
+    Probe("2.9", "using Q = texture2d<float>;", "texture2d<float4> q;"),
+    Probe("2.9", "using Q = texture2d<half>;", "texture2d<bool> q;"),
+    Probe("2.9", "using Q = texture2d<uint>;", "texture2d<uchar> q;"),
+    Probe("2.9", "using Q = depth2d<float>;", "depth2d<half> q;"),
+    Probe("2.9", "using Q = depth2d<float, access::read>;", "depth2d<float, access::write> q;"),
+    Probe("6.12", "v4 = t2.read(uint2(0));", "v4 = t2.read(v2);"),
+    Probe("6.12", "v4 = t3.sample(sa, v3);", "v4 = t3.sample(sa, v2);"),
+    Probe("6.12", "v4 = ta.sample(sa, v2, 0);", "v4 = ta.sample(sa, v2);"),
+    Probe("6.12", "f = td.sample_compare(sa, v2, f);", "f = t2.sample_compare(sa, v2, f);"),
+    Probe("6.12", "v4 = t2.gather(sa, v2);", "v4 = t3.gather(sa, v3);"),
+    Probe("6.12", "v4 = tb.read(0u);", "v4 = tb.sample(sa, f);"),
+    Probe("6.12", "k = t3.get_depth();", "k = t2.get_depth();"),
+    Probe("6.12", "k = ta.get_array_size();", "k = t3.get_array_size();"),
+    Probe("6.12", "f = td.sample(sa, v2);", "f = t2.sample(sa, v2);"),
+    Probe("6.12", "tw.write(v4, uint2(0));", "tw.write(v3, uint2(0));"),
+]
+
+let furtherProbes = [
+    Probe("1.5.1", "float q = 1;", "register float q = 1;"),
+    Probe("1.5.1", "bool q = b;", "bool q = noexcept(f + 1);"),
+    Probe("2.3", "packed_float4 q = v4;", "packed_float4x4 q(1);"),
+    Probe("2.3.2", "m = float2x2(f, f, f, f);", "m = float2x2(v2, f, f);"),
+    Probe("2.3.2", "float3x3 q = float3x3(v3, v3, v3);", "float3x3 q = float3x3(m);"),
+    Probe("3.1", "k4 = k4 << k;", "k4 = k << k4;"),
+    Probe("3.1", "k4 = k4 << k4;", "k4 = k4 << v4;"),
+    Probe("3.1", "int q = v4.x > f && b;", "int q = y + b4;"),
+    Probe("3.2", "m = m * f;", "m = m + f;"),
+    Probe("3.2", "m = -m;", "m = !m;"),
+    Probe("4", "struct Q { float a; };", "struct Q { device float a; };"),
+    Probe("6.9.2", "f = simd_shuffle_and_fill_up(f, f, ushort(1));", "f = simd_shuffle_and_fill_up(f, ushort(1));"),
+    Probe("6.9.2", "ulong q = (ulong)simd_ballot(b);", "ulong q = simd_ballot(b);"),
+    Probe("6.9.2", "b = simd_is_first();", "b = simd_is_first(1);"),
+    Probe("6.9.3", "f = quad_broadcast(f, ushort(1));", "f = quad_broadcast(f);"),
+    Probe(
+        "6.10", "s = make_filled_simdgroup_matrix<float, 8, 8>(0);",
+        "s = make_filled_simdgroup_matrix<float, 4, 8>(0);"),
+    Probe("6.14", "uint q = pack_float_to_unorm4x8(v4);", "uint q = pack_float_to_unorm4x8(v3);"),
+    Probe("6.14", "uint q = pack_half_to_snorm2x16(half2(v2));", "uint q = pack_half_to_snorm2x16(v2);"),
+    Probe("2.6", "device atomic_int &q = a[0];", "atomic_int q = a[0];"),
+    Probe("2.6", "device atomic_int *q = a;", "threadgroup atomic_int *q = at; *q = *q;"),
+    Probe(
+        "6.15", "atomic_max_explicit(al, 1ul, memory_order_relaxed);",
+        "atomic_fetch_add_explicit(al, 1ul, memory_order_relaxed);"),
+    Probe(
+        "6.15",
+        "atomic_compare_exchange_weak_explicit(a, &k, 1, memory_order_relaxed, memory_order_relaxed);",
+        "atomic_compare_exchange_strong_explicit(a, &k, 1, memory_order_relaxed, memory_order_relaxed);"),
+    Probe(
+        "6.15",
+        "atomic_compare_exchange_weak_explicit(a, &k, 1, memory_order_relaxed, memory_order_relaxed);",
+        "atomic_compare_exchange_weak_explicit(a, &k, 1, memory_order_relaxed);"),
+    Probe(
+        "6.15", "atomic_fetch_add_explicit(at, 1, memory_order_relaxed);",
+        "threadgroup atomic_float *q = (threadgroup atomic_float *)at; "
+            + "atomic_fetch_add_explicit(q, 1.0f, memory_order_relaxed);"),
 ]

@@ -92,4 +92,9 @@ final class CommonCryptoTests: XCTestCase {
         XCTAssertEqual(hex(long).prefix(32), "ddaf35a193617abacc417349ae204131")
         XCTAssertEqual(hex(long).suffix(16), "2a9ac94fa54ca49f")
     }
+
+    func testAutoreleasePools() throws {
+        XCTAssertEqual(autoreleasepool { 3 }, 3)
+        XCTAssertThrowsError(try autoreleasepool { throw CocoaError(.fileNoSuchFile) })
+    }
 }

@@ -117,6 +117,13 @@ test.if(software)("a library of many kernels passes the executing check", () => 
   const { out, exitCode } = check(file("broken.metal", `${many.join("\n")}\n${last}\n`));
   expect(out).toMatch(/broken\.metal:23:\d+: error: /);
   expect(exitCode).toBe(1);
+  const calls = file(
+    "linked/many.metal",
+    `float elsewhere(float x);\n${many.join("\n")}\nkernel void l(device float* x) { x[0] = elsewhere(x[1]); }\n`,
+  );
+  expect(check(calls).out).toContain("error: undefined symbols: elsewhere(float): ");
+  const defined = file("elsewhere.metal", "float elsewhere(float x) { return x; }\n");
+  expect(check(calls, defined).out).toBe([calls, defined].map((path) => `${path}: no problems\n`).join(""));
 });
 
 test("findings are written in each format", () => {

@@ -57,6 +57,8 @@ test.each([
   ["#if canImport(os)\nimport os\n#endif\n", []],
   ["#if canImport(Metal)\nimport Metal\n#endif\n", names],
   ["#if canImport(Metal)\nlet a = 1\n#else\nimport simd\n#endif\n", []],
+  ["#if os(iOS)\nimport Metal\n#endif\n", []],
+  ["#if !os(macOS)\nimport Metal\n#endif\n", []],
   ["#if canImport(Metal) && DEBUG\nimport Metal\n#endif\n", []],
   ["internal import os\n", [...alias("os"), ...names]],
   ["import SwiftUI\n", [...alias("SwiftUI"), ...names]],
@@ -107,6 +109,10 @@ test("a module for Apple's systems is compiled as on macOS, with the same line n
     `  #if DEBUG || !${yes} && ${yes}\n#endif\n// os(macOS)\n`,
   ]);
   expect(readInstead(`import Metal\n#if os(macOS)\nimport IOKit\n#else\nimport UIKit\n#endif\n${mac}`)).toBeDefined();
+  expect(readInstead("#if os(iOS) || os(macOS)\nimport Metal\nlet a = 1\n#endif\n")).toEqual([
+    `#if os(iOS) || ${yes}\nimport Metal\nlet a = 1\n#endif\n`,
+  ]);
+  expect(readInstead("#if os(macOS)\nimport Darwin\n#endif\n")).toBeUndefined(); // may also run on Linux
 });
 
 test("a module for Apple's systems is compiled without the attributes of Objective-C", () => {

@@ -538,11 +538,19 @@ ProcessResult run_flat(const Toolchain &tools, const CompileOptions &options, Bu
 
 ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
                            const std::string &text, const std::string &path) {
-  if (path.empty()) return run_flat(tools, options, build, spaced, text, {"-fsyntax-only"});
   const std::string object = cache_temporary(".o");
   ProcessResult result = run_flat(tools, options, build, spaced, text, {"-c", "-o", object});
   if (result.status == 0) refuse_symbols(object, result);
   if (result.status == 0) result = run_process({tools.linker, "-shared", "-o", path, object}, "");
+  unlink(object.c_str());
+  return result;
+}
+
+ProcessResult check_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
+                         const std::string &text) {
+  const std::string object = cache_temporary(".o");
+  ProcessResult result = run_flat(tools, options, build, spaced, text, {"-c", "-O0", "-o", object});
+  if (result.status == 0) refuse_symbols(object, result);
   unlink(object.c_str());
   return result;
 }

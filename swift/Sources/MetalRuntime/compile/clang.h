@@ -50,9 +50,12 @@ std::string file_identity(const std::string &path);
 
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source);
 ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text);
-// Compiles and links to `path`; if that is empty, only reports errors.
+// Compiles and links to `path`.
 ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
                            const std::string &text, const std::string &path);
+// Compiles without optimizations, to report errors and undefined functions.
+ProcessResult check_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
+                         const std::string &text);
 // Writes LLVM's text of the program, without optimizations, to standard_output.
 ProcessResult compile_to_text(const Toolchain &tools, const CompileOptions &options, bool spaced,
                               const std::string &text);

@@ -134,7 +134,7 @@ std::string MetalProgram::problem_of_all(Build build) {
   if (known_entries.empty()) return {};
   build.checked = false;
   const Printed flat = rewritten->flat_text(0, known_entries.size());
-  const ProcessResult result = compile_flat(*tools, options, build, rewritten->spaced, flat.text, "");
+  const ProcessResult result = check_flat(*tools, options, build, rewritten->spaced, flat.text);
   if (result.status == 0) return {};
   const std::string text = render(parse_clang(result.output, rewritten->tokens, flat, lines), lines);
   return text.empty() ? "program_source: error: the compiler failed: " + result.output + "\n" : text;

@@ -106,6 +106,7 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
     if (one_of(name, {"buffer", "threadgroup", "texture", "sampler"})) {
       parameter.source = std::string(name);
       if (attribute.arguments.exists()) parameter.index = rewriter.text(attribute.arguments);
+      else rewriter.error(attribute.name, "'" + std::string(name) + "' attribute takes one argument");
     }
     if (name == "function_constant" && attribute.arguments.size()) parameter.gate = attribute.arguments.last - 1;
   }

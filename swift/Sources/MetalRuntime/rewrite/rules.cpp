@@ -38,6 +38,10 @@ constexpr Refusal absent[] = {
     {"raytracing", "this device traces no rays"},
 };
 
+// Types by which a kernel encodes commands (MSL 6.16).
+constexpr std::string_view command_types[] = {"command_buffer",        "render_command",         "compute_command",
+                                              "render_pipeline_state", "compute_pipeline_state", "depth_stencil_state"};
+
 // Attributes that would make code run, or be placed, outside a kernel's code.
 constexpr std::string_view refused_attributes[] = {"constructor", "destructor", "init_priority", "ifunc",
                                                    "alias",       "weakref",    "section",       "cleanup"};
@@ -64,9 +68,14 @@ public:
         check_attributes({index + 2, tokens[index].partner});
     }
     collect_types();
-    for (uint32_t index = 0; index < tokens.size(); index++)
+    for (uint32_t index = 0; index < tokens.size(); index++) {
       if (one_of(tokens[index].text, {"typedef", "using"})) check_alias(index);
-    for (const Declaration &declaration : rewriter.program.declarations) check_declaration(declaration);
+      if (one_of(tokens[index].text, command_types)) check_command(index);
+    }
+    for (const Declaration &declaration : rewriter.program.declarations) {
+      check_declaration(declaration);
+      check_index(declaration);
+    }
   }
 
 private:
@@ -89,6 +98,10 @@ private:
     bool deletes = text == "delete" && !tokens.is(index - 1, "=") && !tokens.is(index - 1, "operator");
     if (deletes) rewriter.error(index, "'delete' is not supported in Metal");
     if (text == "long" && tokens.is(index + 1, "long")) rewriter.error(index, "'long long' is not supported in Metal");
+    // The specifier of a function follows its parameters; the operator begins an expression.
+    if (text == "noexcept" && tokens.is(index + 1, "(") && index > 0 &&
+        one_of(tokens[index - 1].text, {"=", "(", ",", "return", "!", "?", ":", "{", ";", "||"}))
+      rewriter.error(index, "the operator 'noexcept' is not supported in Metal");
     if (text == "bfloat" && rewriter.version < 310) rewriter.error(index, "unknown type name 'bfloat'");
   }
 
@@ -116,6 +129,14 @@ private:
                                 "' is not supported in Metal");
   }
 
+  // Members of an argument buffer have different indices (MSL 2.13).
+  void check_index(const Declaration &declaration) {
+    for (const Attribute &attribute : declaration.attributes)
+      if (tokens.is(attribute.name, "id") && attribute.arguments.exists() &&
+          !indices.insert({declaration.scope, rewriter.text(attribute.arguments)}).second)
+        rewriter.error(attribute.name, "another member has the same 'id'");
+  }
+
   // Collects the program's classes, to distinguish `Point *p` from a product.
   void collect_types() {
     for (const Declaration &declaration : rewriter.program.declarations)
@@ -123,6 +144,14 @@ private:
         types.insert(tokens[declaration.name].text);
         if (!tokens.is(declaration.start, "enum")) classes.insert(tokens[declaration.name].text);
       }
+  }
+
+  // Only a declaration such as `command_buffer b`, since programs have variables of these names.
+  void check_command(uint32_t index) {
+    const bool is_member = index > 0 && one_of(tokens[index - 1].text, {".", "->"});
+    if (is_member || !tokens.is_identifier(index + 1) || types.count(tokens[index].text)) return;
+    rewriter.error(index, "'" + std::string(tokens[index].text) +
+                              "' is not available: this device has no indirect command buffers");
   }
 
   bool is_type(uint32_t index) const {
@@ -191,6 +220,12 @@ private:
     bool of_namespace = !rewriter.program.scopes[declaration.scope].is_class, constant = false;
     for (uint32_t index = declaration.start; index < declaration.name; index++)
       constant |= one_of(tokens[index].text, {"constant", "sampler", "threadgroup"});
+    // Clang reports members in an address space, but not arrays.
+    if (!of_namespace && tokens.is(declaration.name + 1, "["))
+      for (uint32_t index = declaration.start; index + 1 < declaration.name; index++)
+        if (one_of(tokens[index].text, {"device", "threadgroup"}) && tokens.is_identifier(index + 1) &&
+            index + 2 == declaration.name)
+          rewriter.error(index, "a member may not be in an address space");
     if (of_namespace && !constant && !program_input(rewriter, declaration) && declaration.parameters.first == none &&
         declaration.start < declaration.name &&
         (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
@@ -271,6 +306,7 @@ private:
   Rewriter &rewriter;
   const TokenList &tokens;
   std::set<std::string_view> types, classes, parameters;
+  std::set<std::pair<uint32_t, std::string>> indices; // of members: the scope of the class, and the argument
 };
 
 } // namespace

@@ -69,15 +69,25 @@ private:
     }
     declaration.start = index;
     // An alias template or a friend class declares nothing that is rewritten.
-    if (tokens.is(index, "typedef") && defines_type(index + 1, end)) index++;
-    else if (tokens.is(index, "friend") && !names_class(index + 1)) index++, declaration.start = index;
-    else if (one_of(tokens[index].text, {"using", "friend", "typedef"})) return after_semicolon(index, end);
+    const uint32_t word = after_attributes(index, end);
+    if (tokens.is(word, "typedef") && defines_type(word + 1, end)) index = word + 1;
+    else if (tokens.is(word, "friend") && !names_class(word + 1)) index = word + 1, declaration.start = index;
+    else if (one_of(tokens[word].text, {"using", "friend", "typedef"})) return after_semicolon(word, end);
     uint32_t position = uint32_t(program.declarations.size());
     program.declarations.push_back(declaration); // comes before the members of a class
     index = scan(declaration, index, end);
     declaration.tokens.last = std::min(index, end);
     program.declarations[position] = declaration;
     return index;
+  }
+
+  uint32_t after_attributes(uint32_t index, uint32_t end) {
+    while (index < end) {
+      if (opens_attribute(tokens, index)) index = next(index);
+      else if (one_of(tokens[index].text, {"__attribute__", "__attribute", "__declspec"})) index = next(index + 1);
+      else break;
+    }
+    return std::min(index, end - 1);
   }
 
   // Scans one declaration up to its end and records its parts.

@@ -5,6 +5,11 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
+
+// Functions are overloaded in C as in C++. Swift has them in its module `simd`, so it does not see those of C.
+#define ORCHARD_SIMD_FUNCTION                                                                                          \
+  static inline __attribute__((__overloadable__, __unused__, __availability__(swift, unavailable)))
 
 #define ORCHARD_SIMD_VECTORS(name, scalar)                                                                             \
   typedef scalar simd_##name##1;                                                                                       \
@@ -17,11 +22,59 @@
   typedef simd_##name##4 vector_##name##4;                                                                             \
   typedef simd_##name##8 vector_##name##8;                                                                             \
   typedef scalar simd_packed_##name##2 __attribute__((__ext_vector_type__(2), __aligned__(sizeof(scalar))));           \
-  typedef scalar simd_packed_##name##4 __attribute__((__ext_vector_type__(4), __aligned__(sizeof(scalar))));           \
-  static inline simd_##name##2 simd_make_##name##2(scalar x, scalar y) { return (simd_##name##2){x, y}; }              \
-  static inline simd_##name##3 simd_make_##name##3(scalar x, scalar y, scalar z) { return (simd_##name##3){x, y, z}; } \
-  static inline simd_##name##4 simd_make_##name##4(scalar x, scalar y, scalar z, scalar w) {                           \
+  typedef scalar simd_packed_##name##4 __attribute__((__ext_vector_type__(4), __aligned__(sizeof(scalar))));
+
+// The overloads of `simd_make_float4`.
+#define ORCHARD_SIMD_MAKERS(name, scalar)                                                                              \
+  ORCHARD_SIMD_FUNCTION simd_##name##2 simd_make_##name##2(scalar x, scalar y) { return (simd_##name##2){x, y}; }      \
+  ORCHARD_SIMD_FUNCTION simd_##name##2 simd_make_##name##2(simd_##name##2 v) { return (simd_##name##2){v.x, v.y}; }    \
+  ORCHARD_SIMD_FUNCTION simd_##name##2 simd_make_##name##2(simd_##name##3 v) { return (simd_##name##2){v.x, v.y}; }    \
+  ORCHARD_SIMD_FUNCTION simd_##name##2 simd_make_##name##2(simd_##name##4 v) { return (simd_##name##2){v.x, v.y}; }    \
+  ORCHARD_SIMD_FUNCTION simd_##name##3 simd_make_##name##3(scalar x, scalar y, scalar z) {                             \
+    return (simd_##name##3){x, y, z};                                                                                  \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##3 simd_make_##name##3(simd_##name##2 v) { return (simd_##name##3){v.x, v.y, 0}; } \
+  ORCHARD_SIMD_FUNCTION simd_##name##3 simd_make_##name##3(simd_##name##3 v) {                                         \
+    return (simd_##name##3){v.x, v.y, v.z};                                                                            \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##3 simd_make_##name##3(simd_##name##4 v) {                                         \
+    return (simd_##name##3){v.x, v.y, v.z};                                                                            \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##3 simd_make_##name##3(simd_##name##2 v, scalar z) {                               \
+    return (simd_##name##3){v.x, v.y, z};                                                                              \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##3 simd_make_##name##3(scalar x, simd_##name##2 v) {                               \
+    return (simd_##name##3){x, v.x, v.y};                                                                              \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(scalar x, scalar y, scalar z, scalar w) {                   \
     return (simd_##name##4){x, y, z, w};                                                                               \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(simd_##name##2 v) {                                         \
+    return (simd_##name##4){v.x, v.y, 0, 0};                                                                           \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(simd_##name##3 v) {                                         \
+    return (simd_##name##4){v.x, v.y, v.z, 0};                                                                         \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(simd_##name##4 v) {                                         \
+    return (simd_##name##4){v.x, v.y, v.z, v.w};                                                                       \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(simd_##name##3 v, scalar w) {                               \
+    return (simd_##name##4){v.x, v.y, v.z, w};                                                                         \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(scalar x, simd_##name##3 v) {                               \
+    return (simd_##name##4){x, v.x, v.y, v.z};                                                                         \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(simd_##name##2 a, simd_##name##2 b) {                       \
+    return (simd_##name##4){a.x, a.y, b.x, b.y};                                                                       \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(simd_##name##2 v, scalar z, scalar w) {                     \
+    return (simd_##name##4){v.x, v.y, z, w};                                                                           \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(scalar x, simd_##name##2 v, scalar w) {                     \
+    return (simd_##name##4){x, v.x, v.y, w};                                                                           \
+  }                                                                                                                    \
+  ORCHARD_SIMD_FUNCTION simd_##name##4 simd_make_##name##4(scalar x, scalar y, simd_##name##2 v) {                     \
+    return (simd_##name##4){x, y, v.x, v.y};                                                                           \
   }
 
 ORCHARD_SIMD_VECTORS(char, signed char)
@@ -34,6 +87,16 @@ ORCHARD_SIMD_VECTORS(long, long)
 ORCHARD_SIMD_VECTORS(ulong, unsigned long)
 ORCHARD_SIMD_VECTORS(float, float)
 ORCHARD_SIMD_VECTORS(double, double)
+ORCHARD_SIMD_MAKERS(char, signed char)
+ORCHARD_SIMD_MAKERS(uchar, unsigned char)
+ORCHARD_SIMD_MAKERS(short, short)
+ORCHARD_SIMD_MAKERS(ushort, unsigned short)
+ORCHARD_SIMD_MAKERS(int, int)
+ORCHARD_SIMD_MAKERS(uint, unsigned int)
+ORCHARD_SIMD_MAKERS(long, long)
+ORCHARD_SIMD_MAKERS(ulong, unsigned long)
+ORCHARD_SIMD_MAKERS(float, float)
+ORCHARD_SIMD_MAKERS(double, double)
 
 // The columns of a matrix, as in Metal.
 #define ORCHARD_SIMD_MATRIX(name, columns_, rows)                                                                      \
@@ -54,32 +117,7 @@ ORCHARD_SIMD_VECTORS(double, double)
 ORCHARD_SIMD_MATRICES(float)
 ORCHARD_SIMD_MATRICES(double)
 
-// Defines a function for each type, in C as in C++: `simd_dot(a, b)`.
-#define ORCHARD_SIMD_FUNCTION static inline __attribute__((__overloadable__, __const__))
-#define ORCHARD_SIMD_FUNCTIONS(vector, scalar, sum, root)                                                              \
-  ORCHARD_SIMD_FUNCTION scalar simd_reduce_add(vector v) { return sum; }                                               \
-  ORCHARD_SIMD_FUNCTION scalar simd_dot(vector a, vector b) { return simd_reduce_add(a * b); }                         \
-  ORCHARD_SIMD_FUNCTION scalar simd_length_squared(vector v) { return simd_dot(v, v); }                                \
-  ORCHARD_SIMD_FUNCTION scalar simd_length(vector v) { return root(simd_dot(v, v)); }                                  \
-  ORCHARD_SIMD_FUNCTION scalar simd_distance(vector a, vector b) { return simd_length(a - b); }                        \
-  ORCHARD_SIMD_FUNCTION vector simd_normalize(vector v) { return v / simd_length(v); }
-ORCHARD_SIMD_FUNCTIONS(simd_float2, float, v.x + v.y, sqrtf)
-ORCHARD_SIMD_FUNCTIONS(simd_float3, float, v.x + v.y + v.z, sqrtf)
-ORCHARD_SIMD_FUNCTIONS(simd_float4, float, v.x + v.y + v.z + v.w, sqrtf)
-ORCHARD_SIMD_FUNCTIONS(simd_double2, double, v.x + v.y, sqrt)
-ORCHARD_SIMD_FUNCTIONS(simd_double3, double, v.x + v.y + v.z, sqrt)
-ORCHARD_SIMD_FUNCTIONS(simd_double4, double, v.x + v.y + v.z + v.w, sqrt)
-
-ORCHARD_SIMD_FUNCTION simd_float3 simd_cross(simd_float3 a, simd_float3 b) { return a.yzx * b.zxy - a.zxy * b.yzx; }
-ORCHARD_SIMD_FUNCTION simd_double3 simd_cross(simd_double3 a, simd_double3 b) { return a.yzx * b.zxy - a.zxy * b.yzx; }
-ORCHARD_SIMD_FUNCTION simd_float4 simd_mul(simd_float4x4 m, simd_float4 v) {
-  return m.columns[0] * v.x + m.columns[1] * v.y + m.columns[2] * v.z + m.columns[3] * v.w;
-}
-ORCHARD_SIMD_FUNCTION simd_float4x4 simd_mul(simd_float4x4 a, simd_float4x4 b) {
-  simd_float4x4 product;
-  for (int i = 0; i < 4; i++) product.columns[i] = simd_mul(a, b.columns[i]);
-  return product;
-}
+#include "functions.h"
 
 #ifdef __cplusplus
 // `simd::float4`, as in Metal.

@@ -1,5 +1,5 @@
-// The names of <simd/simd.h> for Metal's types, for headers that host code and kernels share: simd::float4,
-// simd_float4, vector_float4, simd_float4x4, matrix_float4x4.
+// The names of <simd/simd.h> for Metal's types and functions, for headers that host code and kernels share:
+// simd::float4, simd_float4, vector_float4, simd_float4x4, matrix_float4x4, simd::length.
 #ifndef MRT_SIMD_NAMES_H
 #define MRT_SIMD_NAMES_H
 
@@ -8,9 +8,11 @@
 
 namespace simd {
 #define MRT_SIMD_NAMESPACE(T) using metal::T##2, metal::T##3, metal::T##4;
-#define MRT_FOR_SIMD_ELEMENTS(M) M(char) M(uchar) M(short) M(ushort) M(int) M(uint) M(long) M(ulong) M(half) M(float)
+#define MRT_FOR_SIMD_ELEMENTS(M)                                                                                       \
+  M(bool) M(char) M(uchar) M(short) M(ushort) M(int) M(uint) M(long) M(ulong) M(half) M(float)
 MRT_FOR_SIMD_ELEMENTS(MRT_SIMD_NAMESPACE)
 MRT_FOR_MATRICES(MRT_MATRIX_GLOBAL_NAMES)
+using namespace metal;
 } // namespace simd
 
 #define MRT_SIMD_VECTORS(T)                                                                                            \

@@ -78,8 +78,12 @@ struct TextureBase {
 };
 
 template <typename T> constexpr MRT_CONSTANT bool is_texel_float = __is_same(T, float) || __is_same(T, half);
+template <typename T>
+constexpr MRT_CONSTANT bool is_texel = is_texel_float<T> || __is_same(T, int) || __is_same(T, uint) ||
+                                       __is_same(T, short) || __is_same(T, ushort) || __is_same(T, ulong);
 
 template <typename T, access a> struct TextureOf : TextureBase {
+  static_assert(is_texel<T>, "a texture has components of half, float, short, ushort, int or uint");
   typedef T component_type;
   typedef metal::vec<T, 4> Color;
   static constexpr MRT_CONSTANT access allowed = a;

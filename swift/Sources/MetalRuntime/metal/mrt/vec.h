@@ -224,8 +224,8 @@ namespace metal {
   else if constexpr (N == 3) return R(E(x), E(y), E(z));                                                               \
   else return R(E(x), E(y), E(z), E(w));
 
-// a OP b for two vectors, a vector and a scalar, a scalar and a vector.
-#define MRT_VEC_BINARY(OP, R, E)                                                                                       \
+// a OP b for two vectors, and for a vector and a scalar.
+#define MRT_VEC_FIRST(OP, R, E)                                                                                        \
   template <typename T, int N> constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a, vec<T, N> b) {                    \
     typedef vec<R, N> result;                                                                                          \
     MRT_COMPONENTS(result, E)                                                                                          \
@@ -233,7 +233,10 @@ namespace metal {
   template <typename T, int N, typename S, mrt::if_scalar_beside<S, T> = 0>                                            \
   constexpr MRT_FUNC vec<R, N> operator OP(vec<T, N> a, S b) {                                                         \
     return a OP vec<T, N>(T(b));                                                                                       \
-  }                                                                                                                    \
+  }
+// Also for a scalar and a vector.
+#define MRT_VEC_BINARY(OP, R, E)                                                                                       \
+  MRT_VEC_FIRST(OP, R, E)                                                                                              \
   template <typename T, int N, typename S, mrt::if_scalar_beside<S, T> = 0>                                            \
   constexpr MRT_FUNC vec<R, N> operator OP(S a, vec<T, N> b) {                                                         \
     return vec<T, N>(T(a)) OP b;                                                                                       \
@@ -267,8 +270,8 @@ MRT_VEC_BINARY(%, T, MRT_REMAINDER)
 MRT_VEC_BINARY(&, T, MRT_AND)
 MRT_VEC_BINARY(|, T, MRT_OR)
 MRT_VEC_BINARY(^, T, MRT_XOR)
-MRT_VEC_BINARY(<<, T, MRT_LEFT)
-MRT_VEC_BINARY(>>, T, MRT_RIGHT)
+MRT_VEC_FIRST(<<, T, MRT_LEFT) // a scalar can't be shifted by a vector
+MRT_VEC_FIRST(>>, T, MRT_RIGHT)
 // The amount may have another integer type (`int4 << uint4`).
 #define MRT_LEFT_OF(c) T(a.c << (b.c & U(8 * sizeof(T) - 1)))
 #define MRT_RIGHT_OF(c) T(a.c >> (b.c & U(8 * sizeof(T) - 1)))
