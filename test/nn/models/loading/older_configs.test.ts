@@ -59,7 +59,7 @@ const configs = [
   ...configsIn("vision", "sam.json"),
   ...configsIn("vision", "sam2.json"),
 ];
-const furtherConfigs = [
+const furtherConfigs: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...configsIn("encoder_decoders", "models.json").map(
     ([name, config]) => [name, { ...config, is_encoder_decoder: true }] as const,
   ),
