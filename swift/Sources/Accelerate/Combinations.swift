@@ -1,5 +1,5 @@
-// vDSP's combinations of three and four strided vectors, running and sliding sums, for float, and for double if the name
-// ends in D.
+// vDSP's combinations of three and four strided vectors, and running and sliding sums: for float, and for double if the
+// name ends in D.
 
 public typealias QuaternaryVector<T> =
     @Sendable (
