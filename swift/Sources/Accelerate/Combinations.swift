@@ -1,4 +1,4 @@
-// vDSP's combinations of three and four strided vectors, interpolation and integration, for float, and for double if the
+// vDSP's combinations of three and four strided vectors, and running and sliding sums: for float, and for double if the
 // name ends in D.
 
 public typealias QuaternaryVector<T> =
