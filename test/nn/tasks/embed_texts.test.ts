@@ -39,7 +39,7 @@ test.each(["bert", "modernbert"] as const)("a block of %s computes only the toke
   await writeModel(path, name, families[name].cases[0]!);
   const model = await loadEncoder(path);
   const shapes: (readonly number[])[] = [];
-  model.blocks[0]!.feedForward.registerForwardPreHook((_, [x]) => void shapes.push(x.shape));
+  model.blocks[0]!.feedForward.registerForwardPreHook((_, [x]) => void shapes.push((x as Tensor).shape));
   const texts = Array.from({ length: 3 }, (_, at) => drawn(9 + at));
   await nn.embed(model, [...texts, [...texts[2]!, 5]]);
   const width = model.description.width;

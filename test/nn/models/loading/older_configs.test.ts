@@ -59,10 +59,11 @@ const configs = [
   ...configsIn("vision", "sam.json"),
   ...configsIn("vision", "sam2.json"),
 ];
-const furtherConfigs = [
-  ...configsIn("encoder_decoders", "models.json").map(
-    ([name, config]) => [name, { ...config, is_encoder_decoder: true }] as const,
-  ),
+const furtherConfigs: (readonly [name: string, config: Config])[] = [
+  ...configsIn("encoder_decoders", "models.json").map(([name, config]): readonly [string, Config] => [
+    name,
+    { ...config, is_encoder_decoder: true },
+  ]),
   ...configsIn("vision_language", "models.json"),
   ...configsIn("speech", "speech.json"),
   ...configsIn("speech", "ctc.json"),
