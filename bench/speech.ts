@@ -32,6 +32,10 @@ const sizes = {
   ...{ vocab_size: 51_865, d_model: 512, encoder_layers: 6, decoder_layers: 6, encoder_attention_heads: 8 },
   ...{ decoder_attention_heads: 8, encoder_ffn_dim: 2048, decoder_ffn_dim: 2048, num_mel_bins: 80 },
 };
+/** The Python packages of each engine. */
+const packages: Readonly<Record<string, string>> = {
+  ...{ pytorch: "torch", onnxruntime: "onnxruntime, onnxscript", ctranslate2: "ctranslate2" },
+};
 const [PROMPT, SECONDS] = [[50_258, 50_363], 30];
 
 interface Turn {
@@ -78,7 +82,7 @@ async function measure(folder: string, threads: number): Promise<string[][]> {
   if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
   const { model } = await nn.loadModel<nn.Whisper>(folder);
   const engines = flags.engines.split(",").filter((engine) => {
-    const needed = { pytorch: "torch", onnxruntime: "onnxruntime, onnxscript", ctranslate2: "ctranslate2" }[engine];
+    const needed = packages[engine];
     const isThere = Bun.spawnSync([python, "-c", `import ${needed}`], { stderr: "ignore" }).exitCode === 0;
     if (!isThere) console.log(`absent: ${needed} (python3 -m pip install ${needed?.replace(",", "")})`);
     return isThere;

@@ -69,7 +69,8 @@ test("a file of granitemoe with a shared expert has the logits of granitemoeshar
   const model = new Decoder(describeConfig("test", "granitemoeshared", config)).eval();
   const generator = new Generator(8);
   noGrad(() => {
-    for (const parameter of model.parameters()) parameter.copy_(mul(randn([...parameter.shape], { generator }), 0.3));
+    for (const parameter of model.parameters())
+      parameter.copy_(mul(randn([...parameter.shape], { generator }), 0.3) as Tensor);
   });
   const path = folder.file("granite.gguf");
   const entries = Object.entries(metadata).map(([key, value]) => [`granitemoe.${key}`, value] as const);

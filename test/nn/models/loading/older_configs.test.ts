@@ -59,10 +59,11 @@ const configs = [
   ...configsIn("vision", "sam.json"),
   ...configsIn("vision", "sam2.json"),
 ];
-const furtherConfigs: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
-  ...configsIn("encoder_decoders", "models.json").map(
-    ([name, config]) => [name, { ...config, is_encoder_decoder: true }] as const,
-  ),
+const furtherConfigs: (readonly [name: string, config: Config])[] = [
+  ...configsIn("encoder_decoders", "models.json").map(([name, config]): readonly [string, Config] => [
+    name,
+    { ...config, is_encoder_decoder: true },
+  ]),
   ...configsIn("vision_language", "models.json"),
   ...configsIn("speech", "speech.json"),
   ...configsIn("speech", "ctc.json"),
@@ -172,5 +173,5 @@ test("the final norm of InternVL's image encoder is a LayerNorm beside RMSNorms"
   });
   const states = noGrad(() => model.hiddenStates(randn([1, 3, 4, 4], { generator: new Generator(3) })));
   // with the initial weights 1 and biases 0, each state has the mean 0; an RMSNorm would not subtract the mean
-  expect(states.mean({ dim: -1 }).abs().amax().item()).toBeLessThan(1e-6);
+  expect(Number(states.mean({ dim: -1 }).abs().amax().item())).toBeLessThan(1e-6);
 });
