@@ -21,6 +21,7 @@ struct fragment_place {
 fragment_place place_of_lane(ushort lane);
 template <typename T> vec<T, 2> fragment_elements(simdgroup_matrix<T, 8, 8> matrix);
 template <typename T> simdgroup_matrix<T, 8, 8> fragment_of(vec<T, 2> elements);
+template <typename T> simdgroup_matrix<T, 8, 8> rounded_fragment(vec<float, 2> elements);
 template <typename T>
 void fragment_load(simdgroup_matrix<T, 8, 8> &first, simdgroup_matrix<T, 8, 8> &second, const MRT_THREADGROUP T *source,
                    const MRT_THREADGROUP T *next, ulong elements_per_row, bool transpose_matrix);
@@ -54,6 +55,19 @@ template <typename T> MRT_FUNC simdgroup_matrix<T, 8, 8> fragment_of(vec<T, 2> e
   simdgroup_matrix<T, 8, 8> matrix;
   matrix.elements = mrt::lane_elements<T>({{elements.x, elements.y}});
   return matrix;
+}
+
+// A matrix of elements that are rounded to T.
+template <typename T> MRT_FUNC simdgroup_matrix<T, 8, 8> rounded_fragment(vec<float, 2> elements) {
+#ifdef MRT_GPU
+  if constexpr (__is_same(T, bfloat)) {
+    const uint word = mrt::rounded_pair(elements.x, elements.y);
+    simdgroup_matrix<T, 8, 8> matrix;
+    matrix.elements = mrt::lane_elements<T>(__builtin_bit_cast(vec<T, 64>, word));
+    return matrix;
+  }
+#endif
+  return fragment_of(vec<T, 2>(T(elements.x), T(elements.y)));
 }
 
 // Loads two matrices that will be right factors. Both addresses and the pitch must be multiples of 16 bytes.
