@@ -172,7 +172,8 @@ __attribute__((noinline)) float nonfinite_product(
     return sum;
 }
 
-// Computes the products of rows and a tile from device memory, for a tile or rows that contain NaN or infinity.
+// Computes the products that are NaN or infinite from device memory, for a tile or rows that contain NaN or infinity.
+// The second part of an infinite element is NaN, so its products are NaN.
 template <typename T, int COLUMNS>
 inline void replace_products(
     thread Sums (&products)[2][COLUMNS / 8],
@@ -189,11 +190,11 @@ inline void replace_products(
         const int row = high * 8 + place.row;
         UNROLLED
         for (int block = 0; block < COLUMNS / 8; block += 1) {
-            float2 pair = 0.0f;
+            float2 pair = fragment_elements(products[high][block]);
             UNROLLED
             for (int i = 0; i < 2; i += 1) {
                 const int column = block * 8 + place.column + i;
-                if (row < rows_left && column < columns_left) {
+                if (!isfinite(pair[i]) && row < rows_left && column < columns_left) {
                     pair[i] = nonfinite_product<T>(
                         rows + row * row_operand.row, columns + column * column_operand.row, row_operand.column,
                         column_operand.column, dim);

@@ -76,39 +76,21 @@ template <typename T, typename F, int WIDTH, int DOWN, int QUERIES, int ACROSS>
     value_sums.clear();
 
     const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * TALL_ROWS, s.keys) - 1);
-    constexpr bool reads_ahead = parts == 1 && WIDTH <= 64;  // otherwise there are too few registers
-    typedef TilesAhead<T, F, QUERIES, WIDTH, threads> Ahead;
-    Ahead ahead;
     for (uint head = key_head * uint(a.group); head < (key_head + 1) * uint(a.group); head += 1) {
         const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
         device const T *queries = q + row_offset(a.q, s.batch, head, s.query_start);
         device const T *grads = grad_out + row_offset(a.grad_out, s.batch, head, s.query_start);
-        const int first_query = range.first / 2 * 2;
-        if (reads_ahead && Ahead::suffice(range.end - first_query, DIM, VALUE_DIM)) {
-            ahead.read(
-                queries + first_query * a.q.row, a.q, grads + first_query * a.grad_out.row, a.grad_out, thread_index);
-        }
-        for (int query = first_query; query < range.end; query += QUERIES) {
+        for (int query = range.first / 2 * 2; query < range.end; query += QUERIES) {
             threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
-            NonfiniteTiles nonfinite;
-            if (reads_ahead && Ahead::suffice(range.end - query, DIM, VALUE_DIM)) {
-                nonfinite.first = ahead.first.write(q_tile, thread_index);
-                nonfinite.second = ahead.second.write(grad_tile, thread_index);
-            } else {
-                nonfinite = load_two_tiles<T, F, QUERIES, WIDTH, threads>(
-                    q_tile, queries + query * a.q.row, a.q, DIM, grad_tile, grads + query * a.grad_out.row, a.grad_out,
-                    VALUE_DIM, range.end - query, ACROSS > 1, thread_index);
-            }
+            const NonfiniteTiles nonfinite = load_two_tiles<T, F, QUERIES, WIDTH, threads>(
+                q_tile, queries + query * a.q.row, a.q, DIM, grad_tile, grads + query * a.grad_out.row, a.grad_out,
+                VALUE_DIM, range.end - query, ACROSS > 1, thread_index);
             report_nonfinite(nonfinite_queries, nonfinite.first, simdgroup, lane);
             report_nonfinite(nonfinite_grads, nonfinite.second, simdgroup, lane);
             for (int row = int(thread_index); row < QUERIES; row += threads) {
                 rows[row] = row_sums(a, s, head, query + row, log_sum_exp, log_sum_exp_low, delta);
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            const int next = query + QUERIES;
-            if (reads_ahead && Ahead::suffice(range.end - next, DIM, VALUE_DIM)) {
-                ahead.read(queries + next * a.q.row, a.q, grads + next * a.grad_out.row, a.grad_out, thread_index);
-            }
 
             Sums scores[2][QUERIES / 8];
             Sums products[2][QUERIES / 8];
