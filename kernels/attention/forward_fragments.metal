@@ -58,7 +58,7 @@ inline void probabilities(
         const float base = state.largest[high] == -INFINITY ? 0.0f : state.largest[high];
         UNROLLED
         for (int block = 0; block < KEYS / 8; block += 1) {
-            const float2 p = exponential_for<T>(values[block] - base);
+            const float2 p = {exponential_for<T>(values[block].x - base), exponential_for<T>(values[block].y - base)};
             const int column = key + block * 8 + place.column;
             total += p.x + p.y;
             weights.set(high, block, p * kept_along_keys(a, pairs.sequence, pairs.head, row, column));

@@ -39,6 +39,8 @@ template <typename T> inline simdgroup_matrix<T, 8, 8> rounded_fragment(float2 e
     return fragment_of(vec<T, 2>(T(elements.x), T(elements.y)));
 }
 
+inline float flushed_exp2(float x) { return fast::exp2(x); }
+
 template <typename T>
 inline void fragment_load(
     thread simdgroup_matrix<T, 8, 8> &first,
@@ -68,9 +70,9 @@ inline void fragment_multiply_accumulate(
 }
 #endif
 
-// Returns e^x, for a result that is rounded to T.
-template <typename T, typename Number> inline Number exponential_for(Number x) {
-    return sizeof(T) == 2 ? fast::exp2(x * LOG2_E) : exponential(x);
+// Returns e^x, for a result that is rounded to T. Subnormal results may be 0.
+template <typename T> inline float exponential_for(float x) {
+    return sizeof(T) == 2 ? flushed_exp2(x * LOG2_E) : exponential(x);
 }
 
 // gradient_of (pairs.h), for results that are rounded to T.
