@@ -8,7 +8,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "attention/fragments.h"
+#include "attention/factor_tiles.h"
 
 #define LAZY_STEP (8.0f * LN_2)
 
@@ -20,7 +20,7 @@ struct RowState {
 
 // Replaces the scores by exp(score − largest) after dropout, and writes the factors by which earlier sums must be
 // multiplied.
-template <typename T, int KEYS>
+template <typename T, typename F, int PARTS, int KEYS>
 inline void probabilities(
     constant Attention &a,
     thread const Pairs<T> &pairs,
@@ -30,7 +30,7 @@ inline void probabilities(
     fragment_place place,
     thread const Sums (&scores)[2][KEYS / 8],
     thread RowState &state,
-    thread simdgroup_matrix<T, 8, 8> (&weights)[2][KEYS / 8],
+    thread Factors<F, PARTS, KEYS / 8> &weights,
     thread float (&factors)[2]) {
     UNROLLED
     for (int high = 0; high < 2; high += 1) {
@@ -58,38 +58,42 @@ inline void probabilities(
         const float base = state.largest[high] == -INFINITY ? 0.0f : state.largest[high];
         UNROLLED
         for (int block = 0; block < KEYS / 8; block += 1) {
-            const float2 p = exponential_for<T>(values[block] - base);
+            const float2 p = {exponential_for<T>(values[block].x - base), exponential_for<T>(values[block].y - base)};
             const int column = key + block * 8 + place.column;
             total += p.x + p.y;
-            weights[high][block] = rounded_fragment<T>(p * kept_along_keys(a, pairs.sequence, pairs.head, row, column));
+            weights.set(high, block, p * kept_along_keys(a, pairs.sequence, pairs.head, row, column));
         }
         state.total[high] = total;
     }
 }
 
-template <typename T, int WIDTH, int DOWN, int KEYS>
+template <typename T, typename F, int WIDTH, int DOWN, int KEYS>
 [[kernel, max_total_threads_per_threadgroup(DOWN * 32)]] void attention_forward_fragments(
     FORWARD_ARGUMENTS(T),
     constant Attention &a [[buffer(11)]],
     uint3 groups [[threadgroups_per_grid]],
     TILE_ARGUMENTS) {
     constexpr int threads = DOWN * 32;
-    constexpr int pitch = tile_pitch<T>(WIDTH);
+    constexpr int parts = part_count<T>();
+    constexpr int pitch = tile_pitch<F>(WIDTH);
     constexpr int blocks = WIDTH / 8;
+    constexpr bool reads_ahead = parts == 1 || WIDTH <= 64;  // otherwise there are too few registers
     static_assert(DOWN * TALL_ROWS <= pitch, "the strips fit into the tile of k");
 
-    threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
+    threadgroup float4 memory[2 * parts * KEYS * pitch * int(sizeof(F)) / 16];
+    threadgroup uint nonfinite_keys[DOWN];
     threadgroup uint nonfinite_values[DOWN];
-    threadgroup T *k_tile = reinterpret_cast<threadgroup T *>(memory);
-    threadgroup T *v_tile = k_tile + KEYS * pitch;
+    threadgroup F *k_tile = reinterpret_cast<threadgroup F *>(memory);
+    threadgroup F *v_tile = k_tile + parts * KEYS * pitch;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries come first: in causal attention they have the most keys, so they should not start last.
-    const int first_query = int(groups.x - 1 - group.x) * DOWN * TALL_ROWS;
+    // The last queries come first: in causal attention they have the most keys.
+    const TileOfHead place_in_grid = tile_of_head(group, groups, s.keys * long(DIM + VALUE_DIM) * long(sizeof(T)));
+    const int first_query = (int(groups.x) - 1 - place_in_grid.tile) * DOWN * TALL_ROWS;
     if (first_query >= s.queries) {
         return;
     }
-    const uint head = group.y;
+    const uint head = uint(place_in_grid.head);
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
     const Blocks dim_blocks = blocks_of(DIM, 1, 0);
     const Blocks value_blocks = blocks_of(VALUE_DIM, 1, 0);
@@ -98,20 +102,20 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
     device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
     device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
-    simdgroup_matrix<T, 8, 8> queries[2][blocks];
-    load_fragments(
-        queries, q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, s.queries - simd_query, DIM,
-        place);
+    device const T *simd_queries = q + row_offset(a.q, s.batch, head, s.query_start + simd_query);
+    const int rows_left = s.queries - simd_query;
+    Factors<F, parts, blocks> queries;
+    const bool has_nonfinite_query = simd_any(queries.load(simd_queries, a.q, rows_left, int(DIM), place));
     SumBlocks<blocks, 2> sums;
     sums.clear();
     RowState state = {{-INFINITY, -INFINITY}, {0.0f, 0.0f}};
 
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * TALL_ROWS, s.queries) - 1);
     const Interval simd_range = keys_of(a, s, simd_query, min(simd_query + TALL_ROWS, s.queries) - 1);
-    typedef TilesAhead<T, KEYS, WIDTH, threads> Ahead;
+    typedef TilesAhead<T, F, KEYS, WIDTH, threads> Ahead;
     Ahead ahead;
     const int first_key = range.first / 2 * 2;
-    if (Ahead::suffice(range.end - first_key, DIM, VALUE_DIM)) {
+    if (reads_ahead && Ahead::suffice(range.end - first_key, DIM, VALUE_DIM)) {
         ahead.read(keys + first_key * a.k.row, a.k, values + first_key * a.v.row, a.v, thread_index);
     }
     for (int key = first_key; key < range.end; key += KEYS) {
@@ -119,33 +123,41 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
         // forward.metal.
         const bool attends_any = simd_query < s.queries && key < simd_range.end && key + KEYS > simd_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
-        bool is_nonfinite;
-        if (Ahead::suffice(range.end - key, DIM, VALUE_DIM)) {
-            ahead.first.write(k_tile, thread_index);
-            is_nonfinite = ahead.second.write(v_tile, thread_index);
+        NonfiniteTiles nonfinite;
+        if (reads_ahead && Ahead::suffice(range.end - key, DIM, VALUE_DIM)) {
+            nonfinite.first = ahead.first.write(k_tile, thread_index);
+            nonfinite.second = ahead.second.write(v_tile, thread_index);
         } else {
-            is_nonfinite = load_two_tiles<T, KEYS, WIDTH, threads>(
-                               k_tile, keys + key * a.k.row, a.k, DIM, v_tile, values + key * a.v.row, a.v, VALUE_DIM,
-                               range.end - key, thread_index)
-                               .second;
+            nonfinite = load_two_tiles<T, F, KEYS, WIDTH, threads>(
+                k_tile, keys + key * a.k.row, a.k, DIM, v_tile, values + key * a.v.row, a.v, VALUE_DIM, range.end - key,
+                false, thread_index);
         }
-        report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
+        if (parts > 1) {
+            report_nonfinite(nonfinite_keys, nonfinite.first, simdgroup, lane);
+        }
+        report_nonfinite(nonfinite_values, nonfinite.second, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const int next = key + KEYS;
-        if (Ahead::suffice(range.end - next, DIM, VALUE_DIM)) {
+        if (reads_ahead && Ahead::suffice(range.end - next, DIM, VALUE_DIM)) {
             ahead.read(keys + next * a.k.row, a.k, values + next * a.v.row, a.v, thread_index);
         }
 
-        simdgroup_matrix<T, 8, 8> weights[2][KEYS / 8];
+        Factors<F, parts, KEYS / 8> weights;
         if (simd_any(attends_any)) {
             Sums scores[2][KEYS / 8];
-            multiply_by_rows<T, blocks, KEYS, pitch>(scores, queries, k_tile, dim_blocks.count);
+            multiply_by_rows<F, parts, blocks, KEYS, pitch>(scores, queries, k_tile, dim_blocks.count);
+            if (parts > 1 && (has_nonfinite_query || any_nonfinite<DOWN>(nonfinite_keys, lane))) {
+                replace_products<T, KEYS>(
+                    scores, simd_queries, a.q, rows_left, keys + key * a.k.row, a.k, range.end - key, DIM, place);
+            }
             const bool all_count = all_attend(a, s, {simd_query, simd_query + TALL_ROWS}, {key, key + KEYS});
             float changes[2];
             if (simd_all(all_count)) {
-                probabilities<T, KEYS>(a, pairs, true, simd_query, key, place, scores, state, weights, changes);
+                probabilities<T, F, parts, KEYS>(
+                    a, pairs, true, simd_query, key, place, scores, state, weights, changes);
             } else {
-                probabilities<T, KEYS>(a, pairs, false, simd_query, key, place, scores, state, weights, changes);
+                probabilities<T, F, parts, KEYS>(
+                    a, pairs, false, simd_query, key, place, scores, state, weights, changes);
             }
             if (simd_any(changes[0] != 1.0f || changes[1] != 1.0f)) {
                 UNROLLED
@@ -157,16 +169,18 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
         } else {
             UNROLLED
             for (int block = 0; block < KEYS / 8; block += 1) {
-                weights[0][block] = weights[1][block] = make_filled_simdgroup_matrix<T, 8, 8>(T(0));
+                weights.set(0, block, 0.0f);
+                weights.set(1, block, 0.0f);
             }
         }
         if (any_nonfinite<DOWN>(nonfinite_values, lane)) {
-            without_nonfinite_values<T, blocks, KEYS, pitch, threads>(
-                sums, weights, v_tile, k_tile + int(simdgroup) * TALL_ROWS * KEYS, VALUE_DIM, value_blocks.count, place,
+            without_nonfinite_values<T, F, parts, blocks, KEYS, pitch, threads>(
+                sums, weights, v_tile, VALUE_DIM, values + key * a.v.row, a.v, range.end - key,
+                k_tile + int(simdgroup) * parts * TALL_ROWS * KEYS, int(VALUE_DIM), value_blocks.count, place,
                 thread_index);
         }
         if (simd_any(attends_any)) {
-            add_weighted_rows<T, blocks, KEYS, pitch>(sums, weights, v_tile, value_blocks.count);
+            add_weighted_rows<F, parts, blocks, KEYS, pitch>(sums, weights, v_tile, value_blocks.count);
         }
     }
 
@@ -186,20 +200,20 @@ template <typename T, int WIDTH, int DOWN, int KEYS>
         }
     }
     store_fragments(
-        sums, out + row_offset(a.out, s.batch, head, s.query_start + simd_query), a.out, s.queries - simd_query,
-        VALUE_DIM, factors, place);
+        sums, out + row_offset(a.out, s.batch, head, s.query_start + simd_query), a.out, rows_left, int(VALUE_DIM),
+        factors, place);
 }
 
-#define FORWARD_FRAGMENTS(T, WIDTH, DOWN, KEYS)                                                                        \
+#define FORWARD_FRAGMENTS(T, F, WIDTH, DOWN, KEYS)                                                                     \
     template [[host_name("forward_fragments_" #T "_" #WIDTH "_" #DOWN "x" #KEYS)]] kernel void                         \
-    attention_forward_fragments<T, WIDTH, DOWN, KEYS>(                                                                 \
+    attention_forward_fragments<T, F, WIDTH, DOWN, KEYS>(                                                              \
         device const T *, device const T *, device const T *, device const bool *, device const T *, device const T *, \
         device const float *, device const int *, device T *, device float *, device float *, constant Attention &,    \
         uint3, uint3, uint, uint, uint);
 
-FORWARD_FRAGMENTS(float, 64, 4, 16)
-FORWARD_FRAGMENTS(float, 128, 4, 16)
-FORWARD_FRAGMENTS(half, 64, 4, 64)
-FORWARD_FRAGMENTS(half, 128, 4, 32)
-FORWARD_FRAGMENTS(bfloat, 64, 4, 64)
-FORWARD_FRAGMENTS(bfloat, 128, 4, 32)
+FORWARD_FRAGMENTS(float, bfloat, 64, 4, 32)
+FORWARD_FRAGMENTS(float, bfloat, 128, 4, 16)
+FORWARD_FRAGMENTS(half, half, 64, 4, 64)
+FORWARD_FRAGMENTS(half, half, 128, 4, 32)
+FORWARD_FRAGMENTS(bfloat, bfloat, 64, 4, 64)
+FORWARD_FRAGMENTS(bfloat, bfloat, 128, 4, 32)

@@ -61,6 +61,7 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
     if (!all && !attends(a, pairs, i, j)) {
         return {-INFINITY, 0.0f};
     }
+    const bool has_offset = has(ATTENTION_OPTION_BIAS) || has(ATTENTION_OPTION_SLOPES);
     float offset = 0.0f;
     if (has(ATTENTION_OPTION_BIAS)) {
         offset += float(pairs.bias[i * a.bias.row + j * a.bias.column]);
@@ -68,7 +69,7 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
     if (has(ATTENTION_OPTION_SLOPES)) {
         offset -= pairs.slope * float(abs(j - i - pairs.sequence.shift));
     }
-    if (offset == -INFINITY) {
+    if (has_offset && offset == -INFINITY) {
         return {-INFINITY, 0.0f};
     }
     Score score = {product * a.scale, 1.0f};
@@ -76,7 +77,9 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
         const float bounded = precise::tanh(score.value / a.softcap);
         score = {a.softcap * bounded, 1.0f - bounded * bounded};
     }
-    score.value += offset;
+    if (has_offset) {
+        score.value += offset;
+    }
     return score;
 }
 

@@ -33,7 +33,7 @@ const common = {
 /** Files in the copied folders that only a clone needs. */
 const forContributors = [
   "kernels/.clang-format",
-  ...["decisions", "adding-an-operation.md", "architecture.md", "gallery.md", "performance.svg"].map(
+  ...["decisions", "adding-an-operation.md", "apple.md", "architecture.md", "gallery.md", "performance.svg"].map(
     (name) => `docs/${name}`,
   ),
 ];

@@ -2,10 +2,12 @@ import type { MetalImplementation, TicketRange } from "../../backend/backend.ts"
 import { metalContext } from "../../backend/metal/context.ts";
 import { launch, metalTypeOf, pipelineFor, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { bytesOf } from "../../tensor/dtype.ts";
+import { reachOf } from "../../tensor/reach.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { launchTiled, sequenceCount, tensorOf, tilesOf, unsupportedReason, workOf } from "./launch.metal.ts";
+import { launchTiled, resultOf, sequenceCount, tensorOf, tilesOf, unsupportedReason, workOf } from "./launch.metal.ts";
 import { type Call, callOf, constantsOf, type Parts, parametersOf } from "./parameters.metal.ts";
-import { type AttentionAttributes, problemOf } from "./problem.ts";
+import { type AttentionAttributes, type AttentionProblem, problemOf } from "./problem.ts";
 import { SIMD_WIDTH, VECTOR_QUERIES, vectorCut, vectorSimdgroups, vectorTeam } from "./tiles.metal.ts";
 
 /** Runs the vector path for few queries, which reads keys one by one, and the tiled kernel for many. */
@@ -14,11 +16,19 @@ export const forwardMetal: MetalImplementation<AttentionAttributes> = {
   run(operation) {
     const problem = problemOf(operation);
     const logSumExp = problem.outputs.logSumExp?.tensor;
-    if (logSumExp) return launchPass(callOf(problem, logSumExp));
-    using standIn = scratchTensor([1], "float32");
-    return launchPass(callOf(problem, standIn));
+    const standIn = logSumExp ?? alignedOperand(problem);
+    if (standIn) return launchPass(callOf(problem, standIn));
+    using scratch = scratchTensor([1], "float32");
+    return launchPass(callOf(problem, scratch));
   },
 };
+
+/** Returns an operand that can take the place of any absent one; undefined if there is none. */
+function alignedOperand({ inputs }: AttentionProblem): Tensor | undefined {
+  const { tensor } = inputs.q;
+  const start = tensor.size === 0 ? 1 : reachOf(tensor).first * bytesOf(tensor.dtype);
+  return start % Float32Array.BYTES_PER_ELEMENT === 0 ? tensor : undefined;
+}
 
 function launchPass(call: Call): TicketRange | null {
   const isVector = tilesOf(call, "queries", 1) <= VECTOR_QUERIES;
@@ -59,7 +69,7 @@ function launchVector(call: Call): TicketRange | undefined {
     operands: [
       reads(parts),
       ...(["sinks", "sequences"] as const).map((name) => reads(tensorOf(call, name))),
-      ...results.map((name) => writes(tensorOf(call, name))),
+      ...results.map((name) => resultOf(call, name)),
     ],
     parameters: parametersOf(call, cut),
     threadgroups: [queries, call.heads, sequenceCount(call)],
@@ -84,8 +94,8 @@ function launchParts(call: Call, kernel: VectorKernel, cut: Parts, parts: Tensor
     ...kernel,
     operands: [
       ...operands.map((name) => reads(tensorOf(call, name))),
-      ...results.map((name) => writes(tensorOf(call, name))),
-      writes(parts),
+      ...results.map((name) => resultOf(call, name)),
+      cut.parts === 1 ? reads(parts) : writes(parts),
     ],
     parameters: parametersOf(call, cut),
     threadgroups: [teamOf(call).teams * cut.parts, call.kvHeads, sequenceCount(call)],

@@ -3,8 +3,8 @@ import type { DType } from "../../tensor/dtype.ts";
 import { SIMD_WIDTH, type TiledKernel } from "./tiles.metal.ts";
 
 /**
- * The work of a threadgroup: it holds `16 · down` rows, 16 in each SIMD-group, and processes `columns` rows of the
- * other side at a time.
+ * The work of a threadgroup: it holds `16 · down` rows and processes `columns` rows of the other side at a time.
+ * `across` SIMD-groups share 16 rows and divide their elements among them.
  */
 export interface FragmentTile {
   readonly kernel: TiledKernel;
@@ -14,28 +14,32 @@ export interface FragmentTile {
   readonly width: number;
   readonly down: number;
   readonly columns: number;
+  readonly across: 1 | 2;
 }
 
-const row = (kernel: TiledKernel, bytes: 2 | 4, width: number, down: number, columns: number): FragmentTile => ({
-  kernel,
-  bytes,
-  width,
-  down,
-  columns,
-});
+const row = (
+  kernel: TiledKernel,
+  bytes: 2 | 4,
+  width: number,
+  down: number,
+  columns: number,
+  across: 1 | 2 = 1,
+): FragmentTile => ({ kernel, bytes, width, down, columns, across });
 
-/**
- * Four SIMD-groups, one for each scheduler of a GPU's core. Gradients of float32, and of rows that need more registers
- * than there are, have no row here: on an H200 these kernels are not faster than the others.
- */
+/** Four SIMD-groups, one for each scheduler of a GPU's core. */
 export const fragmentTiles: readonly FragmentTile[] = [
-  row("forward", 4, 64, 4, 16),
+  row("forward", 4, 64, 4, 32),
   row("forward", 4, 128, 4, 16),
   row("forward", 2, 64, 4, 64),
   row("forward", 2, 128, 4, 32),
+  row("gradient_queries", 4, 64, 4, 32),
+  row("gradient_queries", 4, 128, 2, 16, 2),
   row("gradient_queries", 2, 64, 4, 32),
   row("gradient_queries", 2, 128, 4, 32),
+  row("gradient_keys", 4, 64, 4, 16),
+  row("gradient_keys", 4, 128, 2, 16, 2),
   row("gradient_keys", 2, 64, 4, 32),
+  row("gradient_keys", 2, 128, 2, 32, 2),
 ];
 
 /** Returns the narrowest tile that fits; undefined if there is none. */
@@ -54,10 +58,10 @@ export function fragmentTileFor(
 const TALL_ROWS = 16;
 
 /** Returns how a tile's kernel is launched. */
-export const fragmentKernel = ({ kernel, width, down, columns }: FragmentTile, type: string) => ({
+export const fragmentKernel = ({ kernel, width, down, columns, across }: FragmentTile, type: string) => ({
   file: `attention/${kernel}_fragments.metal`,
   name: `${kernel}_fragments_${type}_${width}_${down}x${columns}`,
   rows: TALL_ROWS * down,
   columns,
-  threadgroup: SIMD_WIDTH * down,
+  threadgroup: SIMD_WIDTH * down * across,
 });

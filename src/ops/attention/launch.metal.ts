@@ -1,7 +1,7 @@
 /** Code shared by the launches of attention's kernels. */
 import type { TicketRange } from "../../backend/backend.ts";
 import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
-import { launch, metalTypeOf, reads, writes } from "../../backend/metal/launch.ts";
+import { launch, metalTypeOf, type Operand, reads, writes } from "../../backend/metal/launch.ts";
 import { getOrMake } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { fragmentKernel, fragmentTileFor } from "./fragments.metal.ts";
@@ -42,7 +42,7 @@ export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefi
     constants: constantsOf(call, what.streams),
     operands: [
       ...what.reads.map((operand) => reads(tensorOf(call, operand))),
-      ...what.writes.map((operand) => writes(tensorOf(call, operand))),
+      ...what.writes.map((operand) => resultOf(call, operand)),
     ],
     parameters: parametersOf(call),
     threadgroups,
@@ -82,6 +82,12 @@ export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor
   if (typeof operand !== "string") return operand;
   const tensor = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
   return tensor ?? call.standIn;
+}
+
+/** Returns a result to bind. An absent one is not written, so that its stand-in orders no other work. */
+export function resultOf(call: Call, operand: OperandName): Operand {
+  const result = call.operands[operand];
+  return result ? writes(result.tensor) : reads(call.standIn);
 }
 
 /** Returns the number of tiles of `size` queries or keys in the longest sequence. */

@@ -13,9 +13,7 @@ import {
 
 /** The operands in the parameter struct: all but the list of sequences. */
 export type OperandName = Exclude<InputName | OutputName, "sequences">;
-const operandNames = new Set<InputName | OutputName>([...inputNames, ...outputNames]).difference(
-  new Set(["sequences"]),
-);
+const operandNames = [...new Set([...inputNames, ...outputNames])].filter((name) => name !== "sequences");
 
 /** A call with its inputs and outputs in one record. */
 export interface Call extends AttentionProblem {
@@ -46,11 +44,10 @@ const LARGEST_DISTANCE = 2 ** 31 - 1;
 export function parametersOf(call: Call, cut: Parts = { parts: 1, partKeys: call.keys }): Uint8Array {
   const { batch, heads, group, queries, keys, scale, softcap = 0, band, alignment, dropout, packed } = call;
   const distance = (bound = Infinity) => Math.min(bound, LARGEST_DISTANCE);
-  const layouts = Object.fromEntries(
-    [...operandNames].map((name) => [name, layoutOf(call.operands[name as OperandName])]),
-  );
+  const layouts: Partial<Record<OperandName, ReturnType<typeof layoutOf>>> = {};
+  for (const name of operandNames) layouts[name] = layoutOf(call.operands[name]);
   return attentionParameters.bytes({
-    ...(layouts as Record<OperandName, ReturnType<typeof layoutOf>>),
+    ...(layouts as Required<typeof layouts>),
     ...{ batch, heads, group, queries, keys, scale, softcap, isBottomRight: alignment === "bottom-right" },
     ...dropoutValues(dropout),
     ...{ left: distance(band?.left), right: distance(band?.right), sequences: packed?.length ?? 0, ...cut },
@@ -58,8 +55,9 @@ export function parametersOf(call: Call, cut: Parts = { parts: 1, partKeys: call
   });
 }
 
+const absent = { start: 0, batch: 0, head: 0, row: 0, column: 0 };
 const layoutOf = (operand: Operand | undefined) => {
-  if (!operand) return { start: 0, batch: 0, head: 0, row: 0, column: 0 };
+  if (!operand) return absent;
   const { tensor, batch, head, row, column } = operand;
   return { start: startOf(tensor), batch, head, row, column };
 };

@@ -15,8 +15,20 @@ template <> struct if_true<true> {
 };
 #define MRT_IF(...) typename mrt::if_true<(__VA_ARGS__)>::type = 0
 
+#ifdef MRT_GPU
+// One instruction; that for a single number is slower.
+MRT_FUNC uint rounded_pair(float first, float second) {
+  uint word;
+  __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));
+  return word;
+}
+#endif
+
 // The bits of a float rounded to a bfloat: to nearest, ties to even; NaN stays NaN.
 constexpr MRT_FUNC ushort bfloat_bits(float value) {
+#ifdef MRT_GPU
+  if (!__builtin_is_constant_evaluated()) return ushort(rounded_pair(value, 0));
+#endif
   const uint bits = __builtin_bit_cast(uint, value);
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
   return ushort((is_nan ? bits | 0x00400000u : bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);

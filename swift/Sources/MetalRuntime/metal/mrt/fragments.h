@@ -21,6 +21,8 @@ struct fragment_place {
 fragment_place place_of_lane(ushort lane);
 template <typename T> vec<T, 2> fragment_elements(simdgroup_matrix<T, 8, 8> matrix);
 template <typename T> simdgroup_matrix<T, 8, 8> fragment_of(vec<T, 2> elements);
+template <typename T> simdgroup_matrix<T, 8, 8> rounded_fragment(vec<float, 2> elements);
+float flushed_exp2(float x);
 template <typename T>
 void fragment_load(simdgroup_matrix<T, 8, 8> &first, simdgroup_matrix<T, 8, 8> &second, const MRT_THREADGROUP T *source,
                    const MRT_THREADGROUP T *next, ulong elements_per_row, bool transpose_matrix);
@@ -54,6 +56,30 @@ template <typename T> MRT_FUNC simdgroup_matrix<T, 8, 8> fragment_of(vec<T, 2> e
   simdgroup_matrix<T, 8, 8> matrix;
   matrix.elements = mrt::lane_elements<T>({{elements.x, elements.y}});
   return matrix;
+}
+
+// A matrix of elements that are rounded to T.
+template <typename T> MRT_FUNC simdgroup_matrix<T, 8, 8> rounded_fragment(vec<float, 2> elements) {
+#ifdef MRT_GPU
+  if constexpr (__is_same(T, bfloat)) {
+    const uint word = mrt::rounded_pair(elements.x, elements.y);
+    simdgroup_matrix<T, 8, 8> matrix;
+    matrix.elements = mrt::lane_elements<T>(__builtin_bit_cast(vec<T, 64>, word));
+    return matrix;
+  }
+#endif
+  return fragment_of(vec<T, 2>(T(elements.x), T(elements.y)));
+}
+
+// 2^x, as fast::exp2 gives it, except that on an NVIDIA GPU subnormal results are 0 (PTX ISA, ex2.approx.ftz).
+MRT_FUNC float flushed_exp2(float x) {
+#ifdef MRT_GPU
+  float power;
+  __asm__("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+#else
+  return metal::fast::exp2(x);
+#endif
 }
 
 // Loads two matrices that will be right factors. Both addresses and the pitch must be multiples of 16 bytes.
