@@ -76,7 +76,7 @@ function sample(backend: BackendName, of: Case): Sample {
   return { milliseconds, copies: metalCopies() - copies + moved };
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1];
 
 /** Rounds over all cases, after one warm-up round. */
 function measure(backend: BackendName): (string | number)[][] {
@@ -84,14 +84,14 @@ function measure(backend: BackendName): (string | number)[][] {
   for (let round = -1; round < rounds; round++)
     for (const [at, each] of cases.entries()) {
       const taken = sample(backend, each);
-      if (round >= 0) samples[at]!.push(taken);
+      if (round >= 0) samples[at].push(taken);
     }
   const times = samples.map((each) => median(each.map(({ milliseconds }) => milliseconds)));
   const megabytes = (batch * heads * rows * dim * 4) / 2 ** 20;
   return cases.map(({ name, isTransposed }, at) => {
-    const { copies } = samples[at]![0]!;
-    const more = times[at]! - times[isTransposed ? 1 : 0]!;
-    return [`${backend}: ${name}`, copies, copies * megabytes, times[at]!.toFixed(2), more.toFixed(2)];
+    const { copies } = samples[at][0];
+    const more = times[at] - times[isTransposed ? 1 : 0];
+    return [`${backend}: ${name}`, copies, copies * megabytes, times[at].toFixed(2), more.toFixed(2)];
   });
 }
 

@@ -102,7 +102,7 @@ async function pytorchs(other: PyTorch, each: Case): Promise<Run> {
 }
 
 const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!;
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 
 /**
  * Returns the median time of each call, in alternating order after a warm-up round, and the median of the ratios within
@@ -118,8 +118,8 @@ async function measure(runs: readonly Run[], rounds: number) {
     }
     if (round >= 0) samples.push(taken);
   }
-  const medians = runs.map((_, at) => median(samples.map((taken) => taken[at]!)));
-  const ratios = samples.map(([mine, other]) => (other === undefined ? Number.NaN : other / mine!));
+  const medians = runs.map((_, at) => median(samples.map((taken) => taken[at])));
+  const ratios = samples.map(([mine, other]) => (other === undefined ? Number.NaN : other / mine));
   return { medians, ratio: median(ratios) };
 }
 
@@ -145,7 +145,7 @@ async function rowOf(each: Case): Promise<string[]> {
   const runs = [ours(each), ...(other ? [await pytorchs(other, each)] : [])];
   const { medians, ratio } = await measure(runs, roundsOf(each));
   const [mine, theirs] = medians;
-  return [nameOf(each), shown(mine, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / mine! / 1e6, 0)];
+  return [nameOf(each), shown(mine, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / mine / 1e6, 0)];
 }
 
 const rows: string[][] = [];

@@ -13,7 +13,7 @@ let [inside, calls] = [0, 0];
 const native = cpuLibrary().native as unknown as Record<string, (...values: readonly unknown[]) => unknown>;
 function timeDylib(): void {
   for (const name of Object.keys(native).filter((each) => each.startsWith("orchard_cpu_run"))) {
-    const original = native[name]!;
+    const original = native[name];
     native[name] = (...values) => {
       const started = Bun.nanoseconds();
       const result = original(...values);

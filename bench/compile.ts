@@ -100,7 +100,7 @@ const cases: Readonly<Record<string, Case>> = {
 const SETTLING = 15;
 const ROUNDS = 11;
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1];
 
 const timed = (run: Run, calls: number) => (): number => {
   const started = performance.now();
@@ -141,10 +141,10 @@ async function rowOf(name: string, { kind, sizes, calls }: Case): Promise<string
     for (const [at, run] of runs.entries()) {
       await Bun.sleep(SETTLING);
       const taken = await run();
-      if (round >= 0) samples[at]!.push(taken);
+      if (round >= 0) samples[at].push(taken);
     }
   const [slow, fast, torch, theirCompiled] = samples.map(median);
-  const ratio = (time: number | undefined) => (time === undefined ? "" : (time / fast!).toFixed(2));
+  const ratio = (time: number | undefined) => (time === undefined ? "" : (time / fast).toFixed(2));
   const times = [slow, fast, torch, theirCompiled];
   return [name, ...times.map((time) => time?.toFixed(3) ?? ""), ...[slow, torch, theirCompiled].map(ratio)];
 }

@@ -66,9 +66,9 @@ function ours(batch: number, { channels, size, outputs, kernel, stride, groups }
     const [forward, y] = timed(() => conv2d(x, weight, options));
     const gradOutputs = [ones(y.shape)];
     const [alongX, alongWeight] = [conv2d(x, weight.detach(), options), conv2d(x.detach(), weight, options)];
-    const [ofX, xGradient] = timed(() => grad([alongX], [x], { gradOutputs })[0]!);
-    const [ofWeight, weightGradient] = timed(() => grad([alongWeight], [weight], { gradOutputs })[0]!);
-    for (const tensor of [y, alongX, alongWeight, gradOutputs[0]!, xGradient, weightGradient]) tensor.dispose();
+    const [ofX, xGradient] = timed(() => grad([alongX], [x], { gradOutputs })[0]);
+    const [ofWeight, weightGradient] = timed(() => grad([alongWeight], [weight], { gradOutputs })[0]);
+    for (const tensor of [y, alongX, alongWeight, gradOutputs[0], xGradient, weightGradient]) tensor.dispose();
     return [forward, ofX, ofWeight];
   };
 }
@@ -79,7 +79,7 @@ async function least(runs: readonly Run[]): Promise<number[][]> {
     for (const [at, run] of runs.entries()) {
       await Bun.sleep(20); // PyTorch's threads spin while they wait
       const taken = await run();
-      if (round > 0) best[at] = best[at]!.map((value, part) => Math.min(value, taken[part]!));
+      if (round > 0) best[at] = best[at].map((value, part) => Math.min(value, taken[part]));
     }
   return best;
 }
@@ -91,7 +91,7 @@ async function row(batch: number, spec: Layer): Promise<string[]> {
     runs.push(async () => JSON.parse(await other.ask("run")) as Parts);
   }
   const [mine, theirs] = await least(runs);
-  const cells = mine!.flatMap((value, part) => {
+  const cells = mine.flatMap((value, part) => {
     const reference = theirs?.[part];
     return [value.toFixed(2), reference?.toFixed(2) ?? "", reference ? (reference / value).toFixed(2) : ""];
   });

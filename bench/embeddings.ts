@@ -67,7 +67,7 @@ async function ours(model: nn.Encoder | nn.VisionEncoder, images: readonly Tenso
     "embedImages" in model ? await nn.embedImages(model, images, { batch: 32 }) : await nn.embed(model, texts);
   const { user, system } = process.cpuUsage(before);
   const [wall, values] = [performance.now() - begun, Array.from(vectors.dataSync(), Number)];
-  const first = texts.map((_, row) => values[row * vectors.shape[1]!]!);
+  const first = texts.map((_, row) => values[row * vectors.shape[1]]);
   return { wall, processor: (user + system) / 1e3, first };
 }
 
@@ -91,11 +91,11 @@ async function measure(name: Name, folder: string, threads: number): Promise<str
   }
   await peer.close();
   for (const each of images) each.dispose();
-  const difference = Math.max(...mine[0]!.first.map((value, at) => Math.abs(value - theirs[0]!.first[at]!)));
+  const difference = Math.max(...mine[0].first.map((value, at) => Math.abs(value - theirs[0].first[at])));
   return (["wall", "processor"] as const).map((part) => {
     const [here, there] = [mine, theirs].map((turns) => Math.min(...turns.map((turn) => turn[part])) / 1e3);
-    const ratio = (here! / there!).toFixed(2);
-    return [`${name}, ${part}`, here!.toFixed(2), there!.toFixed(2), ratio, difference.toExponential(0)];
+    const ratio = (here / there).toFixed(2);
+    return [`${name}, ${part}`, here.toFixed(2), there.toFixed(2), ratio, difference.toExponential(0)];
   });
 }
 

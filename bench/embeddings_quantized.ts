@@ -38,7 +38,7 @@ const topics: readonly (readonly string[])[] = [
   ],
 ];
 const sentences = topics.flat();
-const topicOf = (index: number): number => Math.floor(index / topics[0]!.length);
+const topicOf = (index: number): number => Math.floor(index / topics[0].length);
 
 async function cosinesOf(folder: string, quantize?: "q8_0" | "q4_0"): Promise<number[][]> {
   const { model } = await nn.loadModel<nn.Encoder>(folder, { quantize });
@@ -63,7 +63,7 @@ const exact = await cosinesOf(folder);
 const rows = [["float32", "", "", agreement(exact).toFixed(2)]];
 for (const format of ["q8_0", "q4_0"] as const) {
   const cosines = await cosinesOf(folder, format);
-  const errors = cosines.flatMap((row, at) => row.map((cosine, other) => Math.abs(cosine - exact[at]![other]!)));
+  const errors = cosines.flatMap((row, at) => row.map((cosine, other) => Math.abs(cosine - exact[at][other])));
   const mean = errors.reduce((sum, error) => sum + error, 0) / errors.length;
   rows.push([format, Math.max(...errors).toFixed(4), mean.toFixed(4), agreement(cosines).toFixed(2)]);
 }

@@ -45,7 +45,7 @@ function drawn(count: number, seed: number): Case[] {
   return Array.from({ length: count }, () => {
     const n = Math.round(2 ** (3 + 17 * random()));
     const rows = Math.max(1, Math.floor(2 ** (10 + 10 * random()) / n));
-    return { kind: kinds[Math.floor(kinds.length * random())]!, rows, n };
+    return { kind: kinds[Math.floor(kinds.length * random())], rows, n };
   });
 }
 
@@ -94,7 +94,7 @@ for (const each of drawn(Number(values.count), Number(values.seed)))
   results.push({ each, times: await measured(each) });
 await python?.close();
 
-const ratio = (times: readonly number[], of: 1 | 2): number => times[of]! / times[0]!;
+const ratio = (times: readonly number[], of: 1 | 2): number => times[of] / times[0];
 results.sort((a, b) => (python ? ratio(a.times, 1) - ratio(b.times, 1) : a.each.n - b.each.n));
 const lines = results.map(({ each: { kind, rows, n }, times }) => [
   `${kind} ${rows}x${n}`,

@@ -29,7 +29,7 @@ interface Subject {
   readonly readsTriangle?: true;
 }
 
-const first = ([result]: readonly Tensor[]): Tensor => result!;
+const first = ([result]: readonly Tensor[]): Tensor => result;
 const transposed = (x: Tensor): Tensor => transpose(x, -1, -2);
 const identity = (shape: readonly number[]): Tensor => eye(shape.at(-1)!);
 
@@ -49,40 +49,40 @@ const rightSides = (shape: readonly number[], count: number): Tensor => randn([.
 const subjects = {
   cholesky: {
     operands: (shape) => [definite(shape)],
-    call: (a) => [linalg.cholesky(a!)],
+    call: (a) => [linalg.cholesky(a)],
     compared: first,
     readsTriangle: true,
   },
   luFactor: {
     operands: (shape) => [randn(shape)],
-    call: (a) => Object.values(linalg.luFactor(a!)),
-    compared: ([lu]) => triu(lu!),
+    call: (a) => Object.values(linalg.luFactor(a)),
+    compared: ([lu]) => triu(lu),
   },
   qr: {
     operands: (shape) => [randn(shape)],
-    call: (a) => Object.values(linalg.qr(a!)),
-    compared: ([, r]) => abs(r!),
+    call: (a) => Object.values(linalg.qr(a)),
+    compared: ([, r]) => abs(r),
   },
   eigh: {
     operands: (shape) => [symmetric(shape)],
-    call: (a) => Object.values(linalg.eigh(a!)),
+    call: (a) => Object.values(linalg.eigh(a)),
     compared: first,
     readsTriangle: true,
   },
   svd: {
     operands: (shape) => [randn(shape)],
-    call: (a) => Object.values(linalg.svd(a!, { fullMatrices: false })),
-    compared: ([, s]) => s!,
+    call: (a) => Object.values(linalg.svd(a, { fullMatrices: false })),
+    compared: ([, s]) => s,
   },
   solve: {
     operands: (shape) => [regular(shape), rightSides(shape, 1)],
-    call: (a, b) => [linalg.solve(a!, b!)],
+    call: (a, b) => [linalg.solve(a, b)],
     compared: first,
   },
-  inv: { operands: (shape) => [regular(shape)], call: (a) => [linalg.inv(a!)], compared: first },
+  inv: { operands: (shape) => [regular(shape)], call: (a) => [linalg.inv(a)], compared: first },
   lstsq: {
     operands: (shape) => [randn(shape), rightSides(shape, 1)],
-    call: (a, b) => Object.values(linalg.lstsq(a!, b!)),
+    call: (a, b) => Object.values(linalg.lstsq(a, b)),
     compared: first,
   },
 } satisfies Record<string, Subject>;
@@ -129,9 +129,9 @@ function ours({ name }: Case, operands: readonly Tensor[], calls: number): Run {
  * keep, so the time includes a copy into existing memory.
  */
 function lapacks({ name, shape }: Case, [a]: readonly Tensor[], calls: number): Run | undefined {
-  const given = Float32Array.from(a!.dataSync() as Float32Array);
+  const given = Float32Array.from(a.dataSync() as Float32Array);
   const copy = given.slice();
-  const run = direct(name, shape[0]!, copy);
+  const run = direct(name, shape[0], copy);
   if (!run) return undefined;
   return () => {
     useThreads(threads);
@@ -167,13 +167,13 @@ function compare(each: Case, operands: readonly Tensor[], theirs: Float32Array):
   const mine = compared(call(...operands)).dataSync() as Float32Array;
   if (mine.length !== theirs.length) throw new Error(`${titleOf(each)}: ${mine.length} and ${theirs.length} elements`);
   const largest = theirs.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const off = mine.reduce((most, value, at) => Math.max(most, Math.abs(value - theirs[at]!)), 0);
+  const off = mine.reduce((most, value, at) => Math.max(most, Math.abs(value - theirs[at])), 0);
   const allowed = 30 * Math.max(...each.shape.slice(-2)) * 2 ** -23 * largest;
   if (!(off <= allowed)) throw new Error(`${titleOf(each)}: results differ by ${off}; at most ${allowed} is allowed`);
 }
 
 const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!;
+  values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)];
 
 /** PyTorch's threads spin while they wait for work; they stop within this many milliseconds. */
 const settling = 30;
@@ -193,8 +193,8 @@ async function measure(runs: readonly Run[], rounds: number) {
     if (round >= 0) samples.push(taken);
   }
   return {
-    medians: runs.map((_, at) => median(samples.map((taken) => taken[at]!))),
-    ratios: runs.map((_, at) => median(samples.map((taken) => taken[at]! / taken[0]!))),
+    medians: runs.map((_, at) => median(samples.map((taken) => taken[at]))),
+    ratios: runs.map((_, at) => median(samples.map((taken) => taken[at] / taken[0]))),
   };
 }
 
@@ -251,14 +251,14 @@ function traffic(): void {
     const [one, many] = [[1, ...each.shape.slice(1)], few].map((shape) =>
       measureTraffic(call, operands(shape), readsTriangle),
     );
-    const ratio = many!.bytes / many!.leastBytes;
+    const ratio = many.bytes / many.leastBytes;
     return [
       `${each.name} ${few.join("x")}`,
-      many!.bytes,
-      many!.leastBytes,
+      many.bytes,
+      many.leastBytes,
       shown(ratio, 2),
-      one!.dispatches,
-      many!.dispatches,
+      one.dispatches,
+      many.dispatches,
     ];
   });
   if (rows.length === 0) return;

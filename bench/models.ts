@@ -181,7 +181,7 @@ async function beside(name: string, model: nn.LanguageModel, peer: LineProcess |
   await peer?.close();
   const row = (part: keyof Times, count: number) => {
     const [mine, other] = [ours, theirs].map((runs) => (count * 1000) / least(runs, part));
-    return [mine!.toFixed(1), peer ? other!.toFixed(1) : "", peer ? (mine! / other!).toFixed(2) : ""];
+    return [mine.toFixed(1), peer ? other.toFixed(1) : "", peer ? (mine / other).toFixed(2) : ""];
   };
   rows.push([`${name}, a prompt of ${PROMPT}`, ...row("prompt", PROMPT)]);
   rows.push([`${name}, a token after another`, ...row("rest", TOKENS)]);
@@ -217,7 +217,7 @@ async function requests(model: nn.LanguageModel, count: number): Promise<number>
       return found;
     }),
   );
-  const begun = Math.max(...times.map((each) => each[0]!)); // all prompts have been read
+  const begun = Math.max(...times.map((each) => each[0])); // all prompts have been read
   const after = times.flatMap((each) => each.filter((time) => time > begun));
   return (after.length * 1000) / (Math.max(...after) - begun);
 }

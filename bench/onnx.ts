@@ -32,7 +32,7 @@ const askOther = async (words: Readonly<Record<string, string | number>>): Promi
   (JSON.parse(await other.ask(JSON.stringify(words))) as { milliseconds: number }).milliseconds;
 
 const quantileOf = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)]!;
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)];
 const medianOf = (values: readonly number[]): number => quantileOf(values, 0.5);
 /** The lowest decile. */
 const decileOf = (values: readonly number[]): number => quantileOf(values, 0.1);
@@ -40,8 +40,8 @@ const decileOf = (values: readonly number[]): number => quantileOf(values, 0.1);
 /** The largest difference relative to the largest element. */
 function differenceOf(actual: Tensor, expected: Tensor): number {
   const [a, b] = [actual, expected].map((x) => Array.from(x.dataSync() as ArrayLike<number>, Number));
-  const most = b!.reduce((result, value) => Math.max(result, Math.abs(value)), 1e-4);
-  return a!.reduce((result, value, at) => Math.max(result, Math.abs(value - b![at]!)), 0) / most;
+  const most = b.reduce((result, value) => Math.max(result, Math.abs(value)), 1e-4);
+  return a.reduce((result, value, at) => Math.max(result, Math.abs(value - b[at])), 0) / most;
 }
 
 /** Warm-up time of a model in milliseconds, in which JavaScript is compiled. */

@@ -24,14 +24,14 @@ const other = new LineProcess([python, join(import.meta.dir, "support", "onnx.py
 /** The largest difference relative to the largest element of an output. */
 function differenceOf(results: Inputs, expected: Inputs): number {
   const differences = Object.entries(results).map(([name, x]) => {
-    const most = Math.max(Number(expected[name]!.to("float32").abs().amax().item()), 1e-4);
-    return Number(x.to("float32").sub(expected[name]!.to("float32")).abs().amax().item()) / most;
+    const most = Math.max(Number(expected[name].to("float32").abs().amax().item()), 1e-4);
+    return Number(x.to("float32").sub(expected[name].to("float32")).abs().amax().item()) / most;
   });
   return Math.max(...differences);
 }
 
 async function compare(name: string, source: Source): Promise<readonly (string | number)[]> {
-  const path = await modelPath(packageModels[name]!, python);
+  const path = await modelPath(packageModels[name], python);
   const model = await io.loadOnnx(path);
   const [given, found] = [join(folder, "inputs.npz"), join(folder, "outputs.npz")];
   let [runs, worst, differing, decisions] = [0, 0, 0, 0];

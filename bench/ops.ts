@@ -123,8 +123,8 @@ function large(): void {
     Object.fromEntries(Object.entries(cases).map(([name, [, call]]) => [name, () => call()?.dispose()])),
     rounds,
   );
-  const speed = ({ name, median }: Measured) => (cases[name]![0] * size) / median / 1e6;
-  const copy = speed(measured[0]!);
+  const speed = ({ name, median }: Measured) => (cases[name][0] * size) / median / 1e6;
+  const copy = speed(measured[0]);
   const rows = measured.map((row) => [
     row.name,
     row.median.toFixed(2),

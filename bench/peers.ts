@@ -64,8 +64,8 @@ const shown = (value: number | undefined, digits: number): string => value?.toFi
 
 /** Returns the bandwidth or compute rate of a call, from the minimum of its work. */
 function speedOf({ bytes, operations, milliseconds: { ours } }: Row): string {
-  if (bytes !== undefined) return `${(bytes / ours! / 1e6).toFixed(1)} GB/s`;
-  return operations === undefined ? "" : `${(operations / ours! / 1e6).toFixed(0)} GFLOP/s`;
+  if (bytes !== undefined) return `${(bytes / ours / 1e6).toFixed(1)} GB/s`;
+  return operations === undefined ? "" : `${(operations / ours / 1e6).toFixed(0)} GFLOP/s`;
 }
 
 function tableOf(rows: readonly Row[]): string {

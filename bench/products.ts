@@ -55,7 +55,7 @@ function rate(dtype: DType, [batch, m, k, n, layout]: (typeof sizes)[number]): n
     for (let call = 0; call < calls; call++) matmul(a, b).dispose();
   };
   const [measured] = withStrict(true, () => withBackend("cpu", () => interleaved({ run }, 15)));
-  return (operations * calls) / measured!.fastest / 1e6;
+  return (operations * calls) / measured.fastest / 1e6;
 }
 
 const most = await peak();

@@ -76,7 +76,7 @@ function weightsOf(format: "q4_0" | "q8_0" | "q4_K" | "affine 4", size: number):
   const some = randn([256, size]);
   const quantized = format === "affine 4" ? quantizeInt4(some, { groupSize: 64 }) : quantizeGgml(some, format);
   const { packed, scales, biases } = quantized.parts;
-  const all = (part: Tensor | undefined) => part?.expand([size / 256, ...part.shape]).reshape([size, part.shape[1]!]);
+  const all = (part: Tensor | undefined) => part?.expand([size / 256, ...part.shape]).reshape([size, part.shape[1]]);
   return new QuantizedTensor(quantized.format, [size, size], quantized.dtype, {
     packed: all(packed)!,
     scales: all(scales),
@@ -151,7 +151,7 @@ function makeLlama(format: "q4_0" | "q8_0" | "q4_K"): { model: nn.Llama; setting
   noGrad(() => {
     for (const parameter of one.parameters())
       if (parameter.rank === 2)
-        parameter.copy_(randn([...parameter.shape], { generator }).mul(1.5 / Math.sqrt(parameter.shape[1]!)));
+        parameter.copy_(randn([...parameter.shape], { generator }).mul(1.5 / Math.sqrt(parameter.shape[1])));
   });
   nn.quantizeModel(one, { format });
   const state = Object.entries(one.quantizedState());
@@ -205,16 +205,16 @@ async function measureTokens(folder: string): Promise<void> {
         for (const layer of model.modules())
           if (layer instanceof nn.QuantizedLinear || layer instanceof nn.QuantizedEmbedding)
             layer.precision = precision;
-        runs[precision]!.push(await generated(model, prompt));
+        runs[precision].push(await generated(model, prompt));
       }
-      if (peer) runs["llama.cpp"]!.push(JSON.parse(await peer.ask(JSON.stringify({ tokens: prompt, count: TOKENS }))));
+      if (peer) runs["llama.cpp"].push(JSON.parse(await peer.ask(JSON.stringify({ tokens: prompt, count: TOKENS }))));
     }
     await peer?.close();
-    const theirs = runs["llama.cpp"]![0]?.tokens;
+    const theirs = runs["llama.cpp"][0]?.tokens;
     for (const [name, texts] of Object.entries(runs)) {
       if (texts.length === 0) continue;
       const least = (part: "prompt" | "rest") => Math.min(...texts.map((each) => each[part]));
-      const differs = texts[0]!.tokens.findIndex((token, at) => token !== theirs?.[at]);
+      const differs = texts[0].tokens.findIndex((token, at) => token !== theirs?.[at]);
       const same = theirs === undefined ? "" : `${differs < 0 ? TOKENS : differs} of ${TOKENS}`;
       const perSecond = [(PROMPT / least("prompt")) * 1e3, (TOKENS / least("rest")) * 1e3].map((v) => v.toFixed(1));
       rows.push([`${format}, ${name}`, ...perSecond, same]);

@@ -71,7 +71,7 @@ const measured = interleaved({
 
 const movedBy = new Map([["copy", 2 * bytes], ...calls.map(({ name, moved }): [string, number] => [name, moved])]);
 const rateOf = ({ name, median }: (typeof measured)[number]): number => movedBy.get(name)! / median;
-const copyRate = rateOf(measured[0]!);
+const copyRate = rateOf(measured[0]);
 const rows = measured.map((each) => {
   const share = rateOf(each) / copyRate;
   return [

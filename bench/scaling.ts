@@ -45,8 +45,8 @@ console.log(`|---|${rows.map(() => "---|---").join("|")}|`);
 const first = rows.map(([, measure]) => measure(1));
 for (const ranks of counts) {
   const cells = rows.map(([, measure], at) => {
-    const tokens = ranks === 1 ? first[at]! : measure(ranks);
-    return `${tokens.toFixed(0)} | ${(tokens / (ranks * first[at]!)).toFixed(2)}`;
+    const tokens = ranks === 1 ? first[at] : measure(ranks);
+    return `${tokens.toFixed(0)} | ${(tokens / (ranks * first[at])).toFixed(2)}`;
   });
   console.log(`| ${ranks} | ${cells.join(" | ")} |`);
 }

@@ -66,7 +66,7 @@ async function ours(model: nn.Whisper): Promise<Turns> {
       ...{ temperature: 0, rule: () => {}, maxTokens: Number(flags.tokens), endToken: -1, startLength: 1 },
       ...{ noSpeechToken: undefined, generator: new Generator(1), signal: undefined },
     })
-  )[0]!;
+  )[0];
   if (tokens.length !== Number(flags.tokens)) throw new Error(`expected ${flags.tokens} tokens, got ${tokens.length}`);
   return { whole: since(), encoder };
 }
@@ -92,14 +92,14 @@ async function measure(folder: string, threads: number): Promise<string[][]> {
   const [mine, theirs]: [Turns[], Turn[][]] = [[], peers.map(() => [])];
   for (let round = 0; round < Number(flags.rounds); round++) {
     mine.push(await ours(model));
-    for (const [at, peer] of peers.entries()) theirs[at]!.push(JSON.parse(await peer.ask("")));
+    for (const [at, peer] of peers.entries()) theirs[at].push(JSON.parse(await peer.ask("")));
   }
   for (const peer of peers) await peer.close();
   return (["wall", "processor"] as const).flatMap((part) =>
     engines.map((engine, at) => {
       const isEncoder = engine === "onnxruntime";
       const own = mine.map(({ whole, encoder }) => (isEncoder ? encoder : whole));
-      const [here, there] = [best(own, part), best(theirs[at]!, part)];
+      const [here, there] = [best(own, part), best(theirs[at], part)];
       const factors = [here, there].map((seconds) => (seconds / SECONDS).toFixed(3));
       return [
         `${engine}${isEncoder ? " (encoder)" : ""}, ${part}`,

@@ -26,7 +26,7 @@ function vocabulary() {
   const ids = new Map(words.map((word, at) => [word, at]));
   const merges: [string, string][] = [];
   while (words.length < TOKENS || merges.length < MERGES) {
-    const [left, right] = [words[draw(words.length)]!, words[draw(words.length)]!];
+    const [left, right] = [words[draw(words.length)], words[draw(words.length)]];
     const word = left + right;
     if (word.length > 14 || (!ids.has(word) && words.length >= TOKENS)) {
       if (words.length >= TOKENS) merges.push([left, right]); // its result is no token, so it never applies
@@ -62,7 +62,7 @@ try {
     "import and first load": await times("load", 1),
     "import and later loads": await times("load", ROUNDS),
   };
-  const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+  const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1];
   const rows = Object.entries(measured).map(([name, values]) => [
     name,
     ...[median(values), Math.min(...values), Math.max(...values)].map((time) => time.toFixed(0)),

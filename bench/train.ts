@@ -31,7 +31,7 @@ const { model, tokenizer, tokensPerStep } = session;
 /** Inputs for PyTorch, and targets, which are shifted by one. */
 const rowsOf = ({ x, y }: Batch): number[][] => {
   const [inputs, next] = [x.toArray() as number[][], y.toArray() as number[][]];
-  return inputs.map((row, index) => [...row, next[index]!.at(-1)!]);
+  return inputs.map((row, index) => [...row, next[index].at(-1)!]);
 };
 
 async function startPyTorch(threads: number): Promise<PyTorch | undefined> {

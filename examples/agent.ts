@@ -40,7 +40,7 @@ for (let round = 0; round < 5; round++) {
   console.log(said);
   const { tool, x, y, answer } = JSON.parse(said) as { tool: string; x: number; y: number; answer?: string };
   if (answer !== undefined) break;
-  const result = String(tools[tool]!(x, y));
+  const result = String(tools[tool](x, y));
   console.log(`${tool}(${x}, ${y}) = ${result}`);
   messages.push({ role: "assistant", content: said }, { role: "user", content: `The result is ${result}.` });
 }

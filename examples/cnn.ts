@@ -57,17 +57,17 @@ const loader = new data.DataLoader(new data.TensorDataset(images, labels), {
   shuffle: true,
   dropLast: true,
 });
-const steps = loader.length! * epochs!;
+const steps = loader.length! * epochs;
 const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-2 });
 const schedule = optim.oneCycle({ total: steps });
 const report = Math.max(1, Math.floor(steps / 10));
 
 let [step, sum] = [0, 0];
-for (let epoch = 0; epoch < epochs!; epoch++)
+for (let epoch = 0; epoch < epochs; epoch++)
   for await (const [x, y] of loader) {
     optimizer.scaleLearningRate(schedule(step++));
     sum += tidy(() => {
-      const loss = crossEntropy(model.forward(pictures(x!)), y!);
+      const loss = crossEntropy(model.forward(pictures(x)), y);
       loss.backward();
       return Number(loss.item());
     });
@@ -79,4 +79,4 @@ for (let epoch = 0; epoch < epochs!; epoch++)
   }
 
 model.eval();
-console.log(`accuracy ${(100 * accuracy("t10k", tested!)).toFixed(2)} % on ${tested} unseen digits`);
+console.log(`accuracy ${(100 * accuracy("t10k", tested)).toFixed(2)} % on ${tested} unseen digits`);

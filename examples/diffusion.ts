@@ -48,7 +48,7 @@ for (let epoch = 1; epoch <= Number(epochs); epoch++) {
   let [sum, steps] = [0, 0];
   for await (const [batch] of loader) {
     sum += tidy(() => {
-      const loss = lossOf(batch!);
+      const loss = lossOf(batch);
       loss.backward();
       return Number(loss.item());
     });

@@ -46,5 +46,5 @@ export async function kindOf(bytes: Uint8Array, { model, settings, labels }: Kin
   const [output] = Object.values(await model.run({ bytes: input }));
   const probabilities = numbersOf(output as Tensor);
   const probability = Math.max(...probabilities);
-  return { kind: labels[probabilities.indexOf(probability)]!, probability };
+  return { kind: labels[probabilities.indexOf(probability)], probability };
 }

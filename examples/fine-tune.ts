@@ -19,7 +19,7 @@ const examples = Object.entries(facts).map(([content, answer]) => {
   const whole = encode([{ role: "user", content }, ...[{ role: "assistant", content: answer }]], false);
   const targets = whole.map((token, at) => (at < asked.length ? -100 : token)); // trains on the answers only
   const rows = [whole.slice(0, -1), targets.slice(1)].map((row) => tensor([row], { dtype: "int32" }));
-  return { asked, x: rows[0]!, y: rows[1]! };
+  return { asked, x: rows[0], y: rows[1] };
 });
 
 model.train();
@@ -39,6 +39,6 @@ await nn.saveLora(adapter, `${path}/adapter`); // for `orchard chat FOLDER --ada
 for (const [at, question] of Object.keys(facts).entries()) {
   const { stopTokens } = generation;
   const options = { temperature: 0, maxTokens: 20, stopTokens };
-  const answer = await Array.fromAsync(nn.generateText(model, tokenizer, examples[at]!.asked, options));
+  const answer = await Array.fromAsync(nn.generateText(model, tokenizer, examples[at].asked, options));
   console.log(`${question} ${answer.join("")}`);
 }

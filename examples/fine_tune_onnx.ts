@@ -15,7 +15,7 @@ const kinds = await loadKinds();
 /** The new kinds replace two rare ones. */
 const places = { "chess game": kinds.labels.indexOf("ace"), "knitting pattern": kinds.labels.indexOf("hlp") } as const;
 
-const pick = (list: readonly string[]): string => list[Math.floor(rand([1]).item() * list.length)]!;
+const pick = (list: readonly string[]): string => list[Math.floor(rand([1]).item() * list.length)];
 const many = (count: number, make: () => string): string => Array.from({ length: count }, make).join("");
 
 const made: Readonly<Record<keyof typeof places, () => string>> = {

@@ -35,14 +35,14 @@ const scales = tensor([0, 0, -1], { requiresGrad: true });
 
 /** σ² exp(−‖a − b‖² / 2ℓ²). */
 function covariance(a: Tensor, b: Tensor, [length, amplitude]: readonly Tensor[]): Tensor {
-  const distances = cdist(a.div(length!), b.div(length!));
-  return distances.square().mul(-0.5).exp().mul(amplitude!.square());
+  const distances = cdist(a.div(length), b.div(length));
+  return distances.square().mul(-0.5).exp().mul(amplitude.square());
 }
 
 /** Returns the Cholesky factor of the covariance of the observations, noise included, and K⁻¹ y. */
 function posterior(): { parameters: Tensor[]; factor: Tensor; weights: Tensor } {
   const parameters = scales.exp().unbind(0) as Tensor[];
-  const k = covariance(x, x, parameters).add(eye(count).mul(parameters[2]!.square().add(1e-5)));
+  const k = covariance(x, x, parameters).add(eye(count).mul(parameters[2].square().add(1e-5)));
   const factor = linalg.cholesky(k);
   const half = linalg.solveTriangular(factor, y, { upper: false });
   return { parameters, factor, weights: linalg.solveTriangular(factor.mT, half, { upper: true }) };
@@ -74,7 +74,7 @@ function predict(places: Tensor): { mean: number[]; deviation: number[] } {
     const { parameters, factor, weights } = posterior();
     const across = covariance(places, x, parameters);
     const half = linalg.solveTriangular(factor, across.mT, { upper: false });
-    const variance = parameters[1]!.square().sub(half.square().sum(0)).clamp({ min: 0 });
+    const variance = parameters[1].square().sub(half.square().sum(0)).clamp({ min: 0 });
     return {
       mean: Array.from(across.matmul(weights).dataSync() as Float32Array),
       deviation: Array.from(variance.sqrt().dataSync() as Float32Array),
@@ -86,19 +86,19 @@ const grid = linspace(-0.5, 9.5, 201);
 const places = Array.from(grid.dataSync() as Float32Array);
 const { mean, deviation } = predict(grid.unsqueeze(1));
 const real = Array.from(truth(grid).dataSync() as Float32Array);
-const inside = real.filter((value, at) => Math.abs(value - mean[at]!) <= 2 * deviation[at]! + 1e-3).length;
+const inside = real.filter((value, at) => Math.abs(value - mean[at]) <= 2 * deviation[at] + 1e-3).length;
 console.log(`the function is within two standard deviations at ${inside} of ${real.length} places`);
 
 const pathOf = (x: Scale, y: Scale, values: readonly number[], order = places.keys().toArray()): string =>
-  `M${order.map((at) => `${x(places[at]!).toFixed(1)},${y(values[at]!).toFixed(1)}`).join("L")}`;
+  `M${order.map((at) => `${x(places[at]).toFixed(1)},${y(values[at]).toFixed(1)}`).join("L")}`;
 
 function marks(across: Scale, up: Scale): string {
-  const edge = (sign: number): number[] => mean.map((value, at) => value + sign * 2 * deviation[at]!);
+  const edge = (sign: number): number[] => mean.map((value, at) => value + sign * 2 * deviation[at]);
   const back = pathOf(across, up, edge(-1), places.keys().toArray().reverse()).slice(1);
   const band = `${pathOf(across, up, edge(1))}L${back}Z`;
   const [xs, ys] = [x, y].map((values) => Array.from(values.dataSync() as Float32Array)) as [number[], number[]];
   const dots = xs.map(
-    (value, at) => `<circle cx="${across(value).toFixed(1)}" cy="${up(ys[at]!).toFixed(1)}" r="4" fill="#0f172a"/>`,
+    (value, at) => `<circle cx="${across(value).toFixed(1)}" cy="${up(ys[at]).toFixed(1)}" r="4" fill="#0f172a"/>`,
   );
   return [
     `<path d="${band}" fill="#3b82f6" fill-opacity="0.2"/>`,

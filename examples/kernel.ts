@@ -92,7 +92,7 @@ function draw(temperatures: Float32Array): string {
 /** The plate in shades from white through orange to black, ten pixels per cell. */
 function picture(temperatures: Float32Array): string {
   const shades = ["#fff", "#fef3c7", "#fde68a", "#fcd34d", "#fbbf24", "#f59e0b", "#ea580c", "#c2410c", "#7c2d12"];
-  const colors = Array.from(temperatures, (t) => shades[Math.min(shades.length - 1, Math.floor(t * 100))]!);
+  const colors = Array.from(temperatures, (t) => shades[Math.min(shades.length - 1, Math.floor(t * 100))]);
   const size = `viewBox="0 0 ${10 * width} ${10 * height}" width="${10 * width}" height="${10 * height}"`;
   const image = imageOf(colors, width, 10);
   return `<svg xmlns="http://www.w3.org/2000/svg" ${size}>\n<title>Heat on a plate</title>\n${image}\n</svg>\n`;

@@ -45,8 +45,8 @@ for (const [title, coefficients] of [
         .join(", "),
   );
 const found = listOf(solution);
-const [intercept, learned] = [found[0]!, found[4]!];
-const lines = levels.map((_, at) => intercept + found[1 + at]!);
+const [intercept, learned] = [found[0], found[4]];
+const lines = levels.map((_, at) => intercept + found[1 + at]);
 const told = lines.map((value, at) => `${value.toFixed(2)} (${levels[at]})`).join(", ");
 console.log(`what does not depend on the solution: levels ${told}; slope ${learned.toFixed(2)} (${slope})`);
 
@@ -54,8 +54,8 @@ const colors = ["#4e79a7", "#f28e2b", "#59a14f"];
 function marks(across: Scale, up: Scale): string {
   const [xs, ys, members] = [listOf(x), listOf(y), Array.from(group.dataSync(), Number)];
   const dots = xs.map((value, at) => {
-    const place = `cx="${across(value).toFixed(1)}" cy="${up(ys[at]!).toFixed(1)}"`;
-    return `<circle ${place} r="3.5" fill="${colors[members[at]!]}" fill-opacity="0.7"/>`;
+    const place = `cx="${across(value).toFixed(1)}" cy="${up(ys[at]).toFixed(1)}"`;
+    return `<circle ${place} r="3.5" fill="${colors[members[at]]}" fill-opacity="0.7"/>`;
   });
   const fits = lines.map((start, at) => {
     const [from, to] = [up(start).toFixed(1), up(start + 4 * learned).toFixed(1)];

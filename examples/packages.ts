@@ -38,8 +38,8 @@ export const pythonPackage = (requirement: string): string =>
       requirement,
     ]);
     const [wheel] = [...new Bun.Glob("*.whl").scanSync(folder)];
-    run(folder, ["python3", "-m", "zipfile", "-e", wheel!, "."]);
-    rmSync(join(folder, wheel!));
+    run(folder, ["python3", "-m", "zipfile", "-e", wheel, "."]);
+    rmSync(join(folder, wheel));
   });
 
 /** Returns the folder of a package from npm, installed by Bun. @param requirement such as `"mespeak@2.0.2"` */

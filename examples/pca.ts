@@ -43,7 +43,7 @@ const dots = (x: Scale, y: Scale): string =>
     .map((color, digit) => {
       const members = [...digits.keys()].filter((at) => digits[at] === digit);
       return dotsOf(
-        members.map((at) => [x(across[at]!), y(up[at]!)] as const),
+        members.map((at) => [x(across[at]), y(up[at])] as const),
         2.2,
         color,
       );
@@ -71,7 +71,7 @@ function pictureOf(component: Tensor, left: number, top: number): string {
 const pictures = Array.from({ length: 8 }, (_, at) => {
   const [left, top] = [692 + (at % 2) * 128, 48 + Math.floor(at / 2) * 118];
   const place = `x="${left + 48}" y="${top + 108}" text-anchor="middle" font-size="11"`;
-  return `${pictureOf(components.select(0, at), left, top)}<text ${place}>${at + 1}: ${percent(shares[at]!)}</text>`;
+  return `${pictureOf(components.select(0, at), left, top)}<text ${place}>${at + 1}: ${percent(shares[at])}</text>`;
 }).join("\n");
 
 const domainOf = (values: readonly number[]): [number, number] => [

@@ -37,7 +37,7 @@ const layer = (inputs: number, outputs: number): Tensor[] => [
 /** The score of each class: [batch, 784] → [batch, 10]. */
 function scores(images: Tensor, [w1, b1, w2, b2]: Parameters): Tensor {
   const x = images.to("float32").div(255);
-  return x.matmul(w1!).add(b1!).relu().matmul(w2!).add(b2!);
+  return x.matmul(w1).add(b1).relu().matmul(w2).add(b2);
 }
 
 /** Runs one step and returns the loss before it. Intermediate tensors are freed immediately. */

@@ -71,7 +71,7 @@ export const numbersOf = (tensor: Tensor): number[] => Array.from(tensor.dataSyn
 export function imageOf(colors: readonly string[], columns: number, side: number): string {
   const paths = new Map<string, string>();
   for (let start = 0, end = 0; start < colors.length; start = end) {
-    const color = colors[start]!;
+    const color = colors[start];
     const rowEnd = start - (start % columns) + columns;
     while (end < rowEnd && colors[end] === color) end++;
     const [x, y, width] = [start % columns, Math.floor(start / columns), end - start].map(

@@ -31,17 +31,17 @@ function draw(): Drawing {
   const random = rand([16 + side * side]).dataSync() as Float32Array;
   const pick = <K extends string>(of: Readonly<Record<K, unknown>>, at: number): K => {
     const keys = Object.keys(of) as K[];
-    return keys[Math.floor(random[at]! * keys.length)]!;
+    return keys[Math.floor(random[at] * keys.length)];
   };
   const [color, shape, size, place] = [pick(colors, 0), pick(shapes, 1), pick(sizes, 2), pick(places, 3)];
-  const radius = sizes[size] * (0.9 + 0.2 * random[4]!);
-  const [x, y] = [places[place] + 3 * random[5]! - 1.5, 8 + 8 * random[6]!];
+  const radius = sizes[size] * (0.9 + 0.2 * random[4]);
+  const [x, y] = [places[place] + 3 * random[5] - 1.5, 8 + 8 * random[6]];
   const bytes = new Uint8Array(3 * side * side);
   for (let pixel = 0; pixel < side * side; pixel++) {
     const isInside = shapes[shape](((pixel % side) - x) / radius, (Math.floor(pixel / side) - y) / radius);
     for (let channel = 0; channel < 3; channel++) {
-      const value = isInside ? colors[color][channel]! + 40 * (random[7 + channel]! - 0.5) : 235;
-      bytes[channel * side * side + pixel] = Math.min(255, value + 10 * random[16 + pixel]!);
+      const value = isInside ? colors[color][channel] + 40 * (random[7 + channel] - 0.5) : 235;
+      bytes[channel * side * side + pixel] = Math.min(255, value + 10 * random[16 + pixel]);
     }
   }
   return { text: `a ${size} ${color} ${shape} on the ${place}`, image: tensor(bytes, { shape: [3, side, side] }) };
@@ -110,7 +110,7 @@ const cosines = matmul(texts, images.T).tolist() as number[][];
 const [shown, scale] = [8, 4];
 let right = 0;
 const rows = questions.map((question, row) => {
-  const ranked = gallery.map((drawing, at) => ({ ...drawing, cosine: cosines[row]![at]! }));
+  const ranked = gallery.map((drawing, at) => ({ ...drawing, cosine: cosines[row][at] }));
   const best = ranked.toSorted((a, b) => b.cosine - a.cosine).slice(0, shown);
   const there = Math.min(shown, gallery.filter(({ text }) => text === question).length);
   right += best.slice(0, there).filter(({ text }) => text === question).length / Math.max(1, there) / questions.length;
@@ -123,7 +123,7 @@ const rows = questions.map((question, row) => {
   const pictures = best.map(({ image }, at) => {
     const bytes = image.dataSync() as Uint8Array;
     const shades = Array.from({ length: side * side }, (_, pixel) => {
-      const parts = [0, 1, 2].map((channel) => bytes[channel * side * side + pixel]! & 0xe0);
+      const parts = [0, 1, 2].map((channel) => bytes[channel * side * side + pixel] & 0xe0);
       return `#${parts.map((part) => (part >> 4).toString(16)).join("")}`;
     });
     return `<g transform="translate(${at * (side * scale + 12)} 12)">${imageOf(shades, side, scale)}</g>`;

@@ -55,13 +55,13 @@ function packaged(): string {
 const { model } = await nn.loadModel<nn.Encoder>(given ?? packaged());
 const vectors = await nn.embed(model, [question, ...sentences]);
 const cosines = numbersOf(matmul(vectors, vectors.T).select(0, 0)).slice(1);
-const found = sentences.map((sentence, at) => ({ sentence, cosine: cosines[at]! }));
+const found = sentences.map((sentence, at) => ({ sentence, cosine: cosines[at] }));
 found.sort((a, b) => b.cosine - a.cosine);
 for (const { sentence, cosine } of found) console.log(cosine.toFixed(3), sentence);
 
 const [top, row, zero, longest] = [64, 23, 440, 450];
 const bars = found.map(({ sentence, cosine }, at) => {
-  const [y, length] = [top + at * row, (Math.max(0, cosine) / found[0]!.cosine) * longest];
+  const [y, length] = [top + at * row, (Math.max(0, cosine) / found[0].cosine) * longest];
   const label = `<text x="${zero - 10}" y="${y + 15}" text-anchor="end">${Bun.escapeHTML(sentence)}</text>`;
   const bar = `<rect x="${zero}" y="${y + 3}" width="${length.toFixed(1)}" height="${row - 6}" fill="#4e79a7"/>`;
   return `${label}${bar}<text x="${(zero + length + 6).toFixed(1)}" y="${y + 15}">${cosine.toFixed(2)}</text>`;

@@ -27,7 +27,7 @@ class Forecast extends nn.Module<[x: Tensor], Tensor> {
     const values: Tensor[] = [];
     let { output, hidden, cell } = this.lstm.forward(series);
     for (let at = 0; at < count; at++) {
-      values.push(this.output.forward(output.narrow(0, output.shape[0]! - 1, 1)));
+      values.push(this.output.forward(output.narrow(0, output.shape[0] - 1, 1)));
       ({ output, hidden, cell } = this.lstm.forward(values.at(-1)!, { hidden, cell }));
     }
     return cat(values, 0);

@@ -72,7 +72,7 @@ for (let start = 0; start < samples.length; start += STEP) {
   input.set(samples.slice(first, start + STEP), CONTEXT - (start - first));
   const sr = tensor(BigInt(RATE), { dtype: "int64" });
   const results = await detector.run({ input: tensor(input, { shape: [1, CONTEXT + STEP] }), state, sr });
-  probabilities.push(numbersOf(results["output"] as Tensor)[0]!);
+  probabilities.push(numbersOf(results["output"] as Tensor)[0]);
   state = results["stateN"] as Tensor;
 }
 

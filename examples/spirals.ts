@@ -44,7 +44,7 @@ function field(): number[] {
 
 const shades = ["#bfdbfe", "#dbeafe", "#f1f5f9", "#ffedd5", "#fed7aa"];
 const shadeOf = (probability: number): string =>
-  shades[Math.min(shades.length - 1, Math.floor(probability * shades.length))]!;
+  shades[Math.min(shades.length - 1, Math.floor(probability * shades.length))];
 
 function dots(points: Tensor, color: string): string {
   const values = numbersOf(
@@ -54,7 +54,7 @@ function dots(points: Tensor, color: string): string {
       .mul(side / 2),
   );
   // Half of the points are enough.
-  const places = Array.from({ length: values.length / 4 }, (_, at) => [values[4 * at]!, values[4 * at + 1]!] as const);
+  const places = Array.from({ length: values.length / 4 }, (_, at) => [values[4 * at], values[4 * at + 1]] as const);
   return dotsOf(places, 2.5, color);
 }
 

@@ -46,14 +46,14 @@ function lossOf(x: Tensor): Tensor {
   const { scores, mean, logVariance } = model.forward(x);
   const ofPixels = binaryCrossEntropyWithLogits(scores, x, { reduction: "sum" });
   const ofCode = logVariance.add(1).sub(mean.square()).sub(logVariance.exp()).sum().mul(-0.5);
-  return ofPixels.add(ofCode).div(x.shape[0]!);
+  return ofPixels.add(ofCode).div(x.shape[0]);
 }
 
 for (let epoch = 1; epoch <= Number(epochs); epoch++) {
   let [sum, steps] = [0, 0];
   for await (const [batch] of loader) {
     sum += tidy(() => {
-      const loss = lossOf(batch!.to("float32").div(255));
+      const loss = lossOf(batch.to("float32").div(255));
       loss.backward();
       return Number(loss.item());
     });

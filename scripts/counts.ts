@@ -31,13 +31,13 @@ export function sum(all: readonly Counts[]): Counts {
  */
 export function countXCTest(output: string, status: number): Counts {
   const named = (word: string) =>
-    new Set([...output.matchAll(new RegExp(`Test Case '([^']+)' ${word}`, "g"))].map(([, name]) => name!));
+    new Set([...output.matchAll(new RegExp(`Test Case '([^']+)' ${word}`, "g"))].map(([, name]) => name));
   const passed = named("passed");
   const skipped = named("skipped");
   const unfinished = [...named("started")].filter((name) => !passed.has(name) && !skipped.has(name));
   const failures = unfinished.map((name) => {
     const started = output.slice(output.indexOf(`Test Case '${name}' started`));
-    const message = /(?:error: |Fatal error: ).*/.exec(started.split("\nTest Case '", 2)[0]!)?.[0];
+    const message = /(?:error: |Fatal error: ).*/.exec(started.split("\nTest Case '", 2)[0])?.[0];
     return message ? `${name}: ${message}` : name;
   });
   return { passed: passed.size, skipped: skipped.size, ...failedOf(failures, status === 0, status) };
@@ -80,30 +80,30 @@ export interface FileOutcome extends FileTime {
 /** Returns the files of a JUnit report of Bun: an outermost suite is a file. */
 export const fileOutcomes = (report: string): FileOutcome[] =>
   [...report.matchAll(/^ {2}<testsuite\b([^>]*)>/gm)].map(([, suite]) => {
-    const number = (name: string) => Number(attribute(suite!, name) ?? 0);
+    const number = (name: string) => Number(attribute(suite, name) ?? 0);
     const [failed, skipped] = [number("failures"), number("skipped")];
     const passed = number("tests") - failed - skipped;
-    return { file: attribute(suite!, "file") ?? "", seconds: number("time"), passed, failed, skipped };
+    return { file: attribute(suite, "file") ?? "", seconds: number("time"), passed, failed, skipped };
   });
 
 /** `file: suite > test: first line of the message`. */
 const junitFailures = (report: string): string[] =>
   [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<failure\b([^>]*)>/g)].map(([, test, failure]) => {
-    const names = [attribute(test!, "classname"), attribute(test!, "name")].filter(Boolean).join(" > ");
-    const message = attribute(failure!, "message")?.split("\n").filter(Boolean).join(" ");
-    return [attribute(test!, "file"), names, message].filter(Boolean).join(": ");
+    const names = [attribute(test, "classname"), attribute(test, "name")].filter(Boolean).join(" > ");
+    const message = attribute(failure, "message")?.split("\n").filter(Boolean).join(" ");
+    return [attribute(test, "file"), names, message].filter(Boolean).join(": ");
   });
 
 /** Returns the tests that a report of Bun lists as skipped: by themselves or by a pattern. */
 export const skippedTests = (report: string): string[] =>
   [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<skipped\b/g)].map(([, test]) =>
-    [attribute(test!, "classname"), attribute(test!, "name")].filter(Boolean).join(" > "),
+    [attribute(test, "classname"), attribute(test, "name")].filter(Boolean).join(" > "),
   );
 
 function attribute(element: string, name: string): string | undefined {
   const value = new RegExp(`\\b${name}="([^"]*)"`).exec(element)?.[1];
   return value?.replace(/&(?:#(\d+)|(\w+));/g, (_, code, entity) =>
-    code ? String.fromCodePoint(code) : entities[entity]!,
+    code ? String.fromCodePoint(code) : entities[entity],
   );
 }
 

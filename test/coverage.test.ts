@@ -18,11 +18,11 @@ interface Row {
 const camelCase = (name: string): string =>
   name.replaceAll(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 
-const namesOf = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
+const namesOf = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
 
 /** The names in the paragraphs that begin with the given words. */
 const listed = (part: string, words: string): string[] =>
-  [...part.matchAll(new RegExp(`^${words}: (.*?)\\.$`, "gms"))].flatMap(([, names]) => namesOf(names!));
+  [...part.matchAll(new RegExp(`^${words}: (.*?)\\.$`, "gms"))].flatMap(([, names]) => namesOf(names));
 
 /** The sections: PyTorch's come first; NumPy and MLX share one. */
 const [pytorchPart, sharedPart, numpyPart, mlxPart, othersPart] = page.split(
@@ -33,7 +33,7 @@ const rowsOf = (part: string): Row[] => [
   ...listed(part, "Same name").map((theirs) => ({ theirs, ours: camelCase(theirs) })),
   ...listed(part, "Missing").map((theirs) => ({ theirs, ours: undefined })),
   ...[...part.matchAll(/^\| (`.+`) \| `([^`]+)` \|$/gm)].flatMap(([, names, ours]) =>
-    namesOf(names!).map((theirs) => ({ theirs, ours })),
+    namesOf(names).map((theirs) => ({ theirs, ours })),
   ),
 ];
 
@@ -49,7 +49,7 @@ const others = namesOf(othersPart);
 function isHere(name: string): boolean {
   const [first, ...rest] = name.split(".");
   const start: unknown = first === "x" ? library.Tensor.prototype : library;
-  const path = first === "x" ? rest : [first!, ...rest];
+  const path = first === "x" ? rest : [first, ...rest];
   let at = start;
   for (const part of path) {
     if ((typeof at !== "object" && typeof at !== "function") || at === null || !(part in at)) return false;
@@ -85,7 +85,7 @@ describe("docs/coverage.md lists every name once", () => {
   test("a table lists only names that differ in more than camelCase", () => {
     const rows = [...page.matchAll(/^\| (`.+`) \| `([^`]+)` \|$/gm)];
     expect(rows.length).toBeGreaterThan(100);
-    expect(rows.filter(([, names, ours]) => namesOf(names!).some((theirs) => camelCase(theirs) === ours))).toEqual([]);
+    expect(rows.filter(([, names, ours]) => namesOf(names).some((theirs) => camelCase(theirs) === ours))).toEqual([]);
   });
 
   test("a missing function does not exist under its usual name", () => {

@@ -78,7 +78,7 @@ describe("the packed tarballs hold what users need", () => {
     for (const document of documents)
       for (const { target } of linksOf(readFileSync(join(main, document), "utf8"))) {
         if (/^[a-z]+:|^#/.test(target)) continue;
-        const file = normalize(join(dirname(document), target.split("#")[0]!));
+        const file = normalize(join(dirname(document), target.split("#")[0]));
         expect([document, target, [...names].some((name) => name === file || name.startsWith(`${file}/`))]).toEqual([
           ...[document, target, true],
         ]);
@@ -122,8 +122,8 @@ describe("the package works in an empty project", () => {
   }
 
   function expectLearned({ learned: [w, b], sum }: { learned: number[]; sum: number }): void {
-    expect(w!).toBeCloseTo(2, 4);
-    expect(b!).toBeCloseTo(1, 4);
+    expect(w).toBeCloseTo(2, 4);
+    expect(b).toBeCloseTo(1, 4);
     expect(sum).toBe(6);
   }
 

@@ -16,7 +16,7 @@ const scopes: Readonly<Record<string, object>> = {
 /** The code in the second column of the tables. */
 const names = (page: string): string[] =>
   [...readFileSync(join(packageRoot, page), "utf8").matchAll(/^\| .* \| (.*) \|$/gm)]
-    .flatMap(([, cell]) => [...cell!.matchAll(/`([^`]+)`/g)].map(([, code]) => code!))
+    .flatMap(([, cell]) => [...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code))
     .filter((code) => !/^(?:ORCHARD_|\{|Orchard$)/.test(code));
 
 function isThere(code: string): boolean {
@@ -24,7 +24,7 @@ function isThere(code: string): boolean {
   const owner = scope === undefined ? orchard : scopes[scope];
   // A name without a scope is an export, or a method of the row's subject.
   const owners = scope === undefined ? [orchard, ...Object.values(scopes)] : [owner];
-  return owners.some((one) => one !== undefined && name! in one);
+  return owners.some((one) => one !== undefined && name in one);
 }
 
 test.each([

@@ -19,19 +19,19 @@ const read = (path: string) => readFileSync(path, "utf8");
 function declarationsOf(path: string): Declaration[] {
   const text = read(path);
   const whole = [...text.matchAll(/^export \* from "(.*)";/gm)].flatMap(([, from]) =>
-    declarationsOf(join(dirname(path), from!)),
+    declarationsOf(join(dirname(path), from)),
   );
   const namespaces = [...text.matchAll(/^export \* as (\w+) from "(.*)";/gm)].flatMap(([, name, from]) =>
-    namespaceOf(name!, join(dirname(path), from!)),
+    namespaceOf(name, join(dirname(path), from)),
   );
   const named = [...text.matchAll(/^export (?:type )?\{([^}]*)\}(?: from "(.*)")?;/gm)].flatMap(([, names, from]) =>
-    names!
+    names
       .split(",")
       .map((name) => name.trim().replace(/^type /, ""))
       .filter(Boolean)
       .map((name) => renamedDeclaration(from ? join(dirname(path), from) : path, name)),
   );
-  const own = [...text.matchAll(declaration())].map(([, name]) => declarationOf(path, name!));
+  const own = [...text.matchAll(declaration())].map(([, name]) => declarationOf(path, name));
   return [...whole, ...namespaces, ...named, ...own];
 }
 
@@ -44,7 +44,7 @@ function namespaceOf(name: string, path: string): Declaration[] {
 /** Finds the declaration of `name`, or of `name as other`. */
 function renamedDeclaration(path: string, names: string): Declaration {
   const [name, other = name] = names.split(" as ");
-  return { ...declarationOf(path, name!), name: other! };
+  return { ...declarationOf(path, name), name: other };
 }
 
 const declaration = (name = "\\w+") =>

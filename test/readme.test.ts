@@ -15,7 +15,7 @@ const examples = (document: string) =>
   examplesOf(document).filter(({ program }) => program.includes("import ") && !program.includes("metalKernel"));
 
 test("the README's first program is twelve lines that train", () => {
-  const { program, promised } = examplesOf("README.md")[0]!;
+  const { program, promised } = examplesOf("README.md")[0];
   expect(program.split("\n").filter(Boolean)).toHaveLength(12);
   expect(program).toContain(".backward()");
   expect(promised).toEqual(["true"]);

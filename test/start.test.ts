@@ -13,7 +13,7 @@ function loadedBy(program: string): string[] {
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });
   expect([stderr.toString(), exitCode]).toEqual(["", 0]);
-  return [...new Set([...stdout.toString().matchAll(/libOrchard(\w+)\.so/g)].map(([, name]) => name!))].sort();
+  return [...new Set([...stdout.toString().matchAll(/libOrchard(\w+)\.so/g)].map(([, name]) => name))].sort();
 }
 
 // On macOS a process can't read its memory map.

@@ -21,7 +21,7 @@ export function meanMagnitudes(model: nn.Module, batches: readonly Tensor[]): Ma
     sums.set(name, sum);
     const record = (_: unknown, [x]: readonly unknown[]): undefined => {
       const values = (x as Tensor).dataSync() as Float32Array;
-      for (let at = 0; at < values.length; at++) sum.columns[at % layer.inputs]! += Math.abs(values[at]!);
+      for (let at = 0; at < values.length; at++) sum.columns[at % layer.inputs] += Math.abs(values[at]);
       sum.rows += values.length / layer.inputs;
     };
     return [layer.registerForwardPreHook(record)];

@@ -43,7 +43,7 @@ export function useThreads(count: number): void {
 function workspace(query: (work: Float32Array, integers: Int32Array) => void): [Float32Array, Int32Array] {
   const [work, integers] = [new Float32Array(1), new Int32Array(1)];
   query(work, integers);
-  return [new Float32Array(Math.ceil(work[0]!) + 1), new Int32Array(integers[0]! + 1)];
+  return [new Float32Array(Math.ceil(work[0]) + 1), new Int32Array(integers[0] + 1)];
 }
 
 /**

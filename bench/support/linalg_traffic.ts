@@ -42,7 +42,7 @@ export function measureTraffic(
         (sum, each) => sum + each.counters.device_bytes_read + each.counters.device_bytes_written,
         0,
       ),
-      leastBytes: sizeOf(operands) * (readsTriangle ? triangleShare(operands[0]!) : 1) + sizeOf(results),
+      leastBytes: sizeOf(operands) * (readsTriangle ? triangleShare(operands[0]) : 1) + sizeOf(results),
       dispatches: dispatches.reduce((sum, { count }) => sum + count, 0),
     };
   } finally {

@@ -73,10 +73,10 @@ const each =
 
 /** Windows of speech, each with the state that the last run returned. `names` maps states to results. */
 function windows(wave: Tensor, size: number, fixed: Inputs, names: Readonly<Record<string, string>>): Source {
-  const count = Math.floor((wave.shape[0]! - size) / 512);
+  const count = Math.floor((wave.shape[0] - size) / 512);
   return (step, results) => {
     if (step >= count) return undefined;
-    const states = Object.entries(names).map(([state, result]) => [state, results[result] ?? fixed[state]!]);
+    const states = Object.entries(names).map(([state, result]) => [state, results[result] ?? fixed[state]]);
     return { ...fixed, ...Object.fromEntries(states), input: wave.narrow(0, step * 512, size).unsqueeze(0) };
   };
 }

@@ -122,7 +122,7 @@ export function forNow(
   isStale: (object: ObjectFile) => boolean,
   isApart = false,
 ): ObjectFile[] {
-  const isLater = (object: ObjectFile) => laterFamilies.includes(objectName(object).split(".")[0]!);
+  const isLater = (object: ObjectFile) => laterFamilies.includes(objectName(object).split(".")[0]);
   const wasBuilt = objects.some((object) => isLater(object) && existsSync(object.path));
   return objects
     .filter((object) => wasBuilt || !isLater(object))
@@ -157,7 +157,7 @@ async function objectsOf({ compiler, objectFolder, flags }: CpuBuild, sets: read
   const source = join(objectFolder, "sets.cpp");
   const text = setsSource(sourceFolder, all, sets);
   if (!existsSync(source) || (await Bun.file(source).text()) !== text) await Bun.write(source, text);
-  const chosen = { source, path: join(objectFolder, "sets.o"), flags: flagsOf(compiler, all[0]!, flags) };
+  const chosen = { source, path: join(objectFolder, "sets.o"), flags: flagsOf(compiler, all[0], flags) };
   return [...objectFiles(sourceFolder, objectFolder, compiler, flags, sets), chosen];
 }
 

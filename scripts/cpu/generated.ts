@@ -49,7 +49,7 @@ export const generatedCalls: ReadonlySet<string> = new Set(
 
 /** Returns the name of a call's block in C++: `ReduceBlock` for `reduce`. */
 export const blockOf = ({ name }: Pick<CpuCallDescription, "name">): string =>
-  `${name[0]!.toUpperCase()}${name.slice(1)}Block`;
+  `${name[0].toUpperCase()}${name.slice(1)}Block`;
 
 function blockText(description: CpuCallDescription): string {
   const fields = description.fields.map(({ name, field }) => `  ${declaration(field.type, name)}\n`);

@@ -82,7 +82,7 @@ export function objectFiles(
     path: join(objectFolder, `${source.replaceAll("/", ".").slice(0, -".cpp".length)}.${set.name}.o`),
     flags: flagsOf(compiler, set, more),
   });
-  const ofAll = { ...sets[0]!, isRare: false };
+  const ofAll = { ...sets[0], isRare: false };
   const common = sources.filter((source) => !isPerSet(source)).map((source) => object(source, ofAll));
   const perSet = sets
     .filter(({ name }) => built === undefined || built.includes(name))
@@ -153,7 +153,7 @@ export function includedFiles(source: string): string[] {
   for (const file of files) {
     const text = contentOf(file)?.toString() ?? "";
     for (const [, path] of text.matchAll(/^[ \t]*#[ \t]*include[ \t]*"([^"]+)"/gm))
-      files.add(resolve(dirname(file), path!));
+      files.add(resolve(dirname(file), path));
   }
   return [...files];
 }

@@ -50,7 +50,7 @@ export async function precompile(
   progress("Precompiling the standard library's headers");
   const made = new Map<string, string[]>();
   await inParallel(kinds.entries(), async ([index, [key, [first]]]) => {
-    const flags = await make(compiler, join(folder, `${index}.h`), first!.flags);
+    const flags = await make(compiler, join(folder, `${index}.h`), first.flags);
     if (flags) made.set(key, flags);
   });
   return {

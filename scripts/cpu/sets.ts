@@ -28,9 +28,9 @@ export function setsOfMachine(
   const line = /^flags\s*:(.*)$/m.exec(processors ?? "")?.[1];
   if (line === undefined || names.length === 1) return names;
   const present = new Set(line.trim().split(/\s+/));
-  const has = (set: string) => Object.hasOwn(features, set) && features[set]!.every((name) => present.has(name));
+  const has = (set: string) => Object.hasOwn(features, set) && features[set].every((name) => present.has(name));
   const isRich = has("avx512") && has("avx2");
-  const best = isRich ? "avx512" : has("avx2") ? "avx2" : names[0]!;
+  const best = isRich ? "avx512" : has("avx2") ? "avx2" : names[0];
   const named = chosen === "avx512_bf16" || chosen === "amx" ? "avx512" : chosen; // both use avx512's tables
   return names.filter((name) => name === best || name === named);
 }
@@ -43,7 +43,7 @@ export function tableNames(sourceFolder: string): string[] {
   const headers = new Bun.Glob("**/*.h").scanSync({ cwd: sourceFolder });
   const names = [...headers].flatMap((path) =>
     [...readFileSync(join(sourceFolder, path), "utf8").matchAll(/^ORCHARD_ISA_TABLE\(\w+, (\w+)\)/gm)].map(
-      ([, name]) => name!,
+      ([, name]) => name,
     ),
   );
   return names.sort();

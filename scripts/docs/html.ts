@@ -62,7 +62,7 @@ async function readPage(folder: string, file: string): Promise<Page> {
 
 /** Decodes the entities that VitePress writes in attributes. */
 const decoded = (text: string): string =>
-  text.replace(/&(lt|gt|quot|#39|#x27);/g, (entity) => entities[entity]!).replaceAll("&amp;", "&");
+  text.replace(/&(lt|gt|quot|#39|#x27);/g, (entity) => entities[entity]).replaceAll("&amp;", "&");
 
 const entities: Readonly<Record<string, string>> = {
   "&lt;": "<",

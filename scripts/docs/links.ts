@@ -22,9 +22,9 @@ export function linksOf(text: string): Link[] {
   const inline = [...prose.matchAll(/(\]\(\s*)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\s*\)/g)];
   const defined = [...prose.matchAll(/^(\[[^\]]+\]:\s*)(\S+)$/gm)];
   return [...inline, ...defined].map(({ 1: before, 2: target, index }) => ({
-    target: target!,
+    target: target,
     line: prose.slice(0, index).split("\n").length,
-    start: index + before!.length,
+    start: index + before.length,
   }));
 }
 
@@ -63,7 +63,7 @@ export function anchorsOf(text: string): Set<string> {
   const seen = new Map<string, number>();
   return new Set(
     headings.map(([, title]) => {
-      const anchor = anchorOf(title!);
+      const anchor = anchorOf(title);
       const count = seen.get(anchor) ?? 0;
       seen.set(anchor, count + 1);
       return count === 0 ? anchor : `${anchor}-${count}`;

@@ -59,7 +59,7 @@ function siteLink(page: string, linked: string, pages: ReadonlyMap<string, strin
  */
 function home(text: string): string {
   const [, title, tagline, rest] = /^# (.*)\n\n([\s\S]*?)\n\n([\s\S]*)$/.exec(text)!;
-  const plain = tagline!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\n/g, " ");
+  const plain = tagline.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\n/g, " ");
   const hero = {
     name: title,
     text: "Tensors and Metal kernels for Bun",

@@ -65,7 +65,7 @@ interface Options {
 function readWords(words: readonly string[]): Options {
   const options: Options = { base: "/", check: false, serve: false, pictures: undefined };
   for (let at = 0; at < words.length; at++) {
-    const word = words[at]!;
+    const word = words[at];
     if (word === "--check") options.check = true;
     else if (word === "--serve") options.serve = true;
     else if (word === "--base") options.base = words[++at] ?? "";

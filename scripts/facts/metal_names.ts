@@ -27,7 +27,7 @@ function rowsOf(text: string): string[] {
     if (protocol ?? implemented) [owner, enumeration] = [protocol ?? implemented, implemented];
     if (line === "}") [owner, enumeration] = [undefined, undefined];
     if (selector && owner) rows.push(`${owner}\tselector\t${selector}`);
-    const value = constant && numberOf(constant[2]!);
+    const value = constant && numberOf(constant[2]);
     if (enumeration && constant && value !== undefined) rows.push(`${enumeration}\tcase\t${constant[1]}\t${value}`);
   }
   return rows;
@@ -36,7 +36,7 @@ function rowsOf(text: string): string[] {
 /** Parses `3`, `0x10`, `1<<4`; returns undefined for values computed from other names. */
 function numberOf(text: string): bigint | undefined {
   const found = /^(-?(?:0x[\da-f]+|\d+))(?:\s*<<\s*(\d+))?$/i.exec(text.trim());
-  return found ? BigInt(found[1]!) << BigInt(found[2] ?? 0) : undefined;
+  return found ? BigInt(found[1]) << BigInt(found[2] ?? 0) : undefined;
 }
 
 const folder = join(process.argv[2] ?? ".", "src", "generated");

@@ -25,7 +25,7 @@ export async function clangProblems(files: readonly string[], folder: string = p
   const output = results.map((result) => result.output).join("\n");
   const status = results.find((result) => result.status !== 0)?.status ?? 0;
   const lines = [...Bun.stripANSI(output).matchAll(/^(.+:\d+):\d+: error: code should be clang-formatted/gm)];
-  const problems = [...new Set(lines.map(([, line]) => line!))];
+  const problems = [...new Set(lines.map(([, line]) => line))];
   return status !== 0 && problems.length === 0 ? [`clang-format: ${output.trim()}`] : problems;
 }
 

@@ -47,7 +47,7 @@ async function installLibraries(work: string, progress: Progress): Promise<void>
   const kind = ["--platform", `musllinux_1_2_${processor}`, "--python-version", "3.12", "--only-binary", ":all:"];
   await runOrFail(`Downloading ${wheel}`, [...pip, "download", "--no-deps", ...kind, "--dest", downloads, wheel]);
   const file = (await readdir(downloads)).find((name) => name.endsWith(".whl"))!;
-  await runOrFail(`Unpacking ${file}`, [pip[0]!, "-m", "zipfile", "-e", join(downloads, file), unpacked]);
+  await runOrFail(`Unpacking ${file}`, [pip[0], "-m", "zipfile", "-e", join(downloads, file), unpacked]);
   const folder = join(unpacked, "greenlet.libs");
   for (const name of existsSync(folder) ? await readdir(folder) : [])
     await copyFile(join(folder, name), join(work, name.startsWith("libstdc++") ? "libstdc++.so.6" : name));

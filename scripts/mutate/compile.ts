@@ -84,16 +84,16 @@ async function checkApart(
   try {
     run = await runTypes(copy);
     // After a change of tensor/format.ts, TypeScript 7.0 misses a merged declaration if it checks incrementally.
-    const isElsewhere = mutations.length === 1 && !run.output.includes(`${mutations[0]!.file}(`);
+    const isElsewhere = mutations.length === 1 && !run.output.includes(`${mutations[0].file}(`);
     if (run.status !== 0 && isElsewhere) run = await runTypes(copy, true);
   } finally {
     for (const each of planted) each[Symbol.dispose]();
   }
   if (run.status === 0) return mutations.map((mutation) => [mutation, undefined]);
-  if (mutations.length === 1) return [[mutations[0]!, firstError(run.output)]];
+  if (mutations.length === 1) return [[mutations[0], firstError(run.output)]];
   const errors = new Map<string, string>();
   for (const [line, file] of run.output.matchAll(/^(\S+)\(\d+,\d+\): error .*$/gm))
-    if (!errors.has(file!)) errors.set(file!, line);
+    if (!errors.has(file)) errors.set(file, line);
   const files = new Set(mutations.map(({ file }) => file));
   if (errors.size > 0 && [...errors.keys()].every((file) => files.has(file)))
     return mutations.map((mutation) => [mutation, errors.get(mutation.file)]);

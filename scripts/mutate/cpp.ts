@@ -18,7 +18,7 @@ export function cppChanges(source: string, file: string): Change[] {
 
 /** Preprocessor lines, and declarations without code. */
 const isSkipped = ([first]: readonly Token[]): boolean =>
-  first!.text === "#" || ["using", "namespace", "template", "static_assert", "struct"].includes(first!.text);
+  first.text === "#" || ["using", "namespace", "template", "static_assert", "struct"].includes(first.text);
 
 const endOf = ({ start, text }: Token): number => start + text.length;
 
@@ -35,9 +35,9 @@ function tokenChanges(line: readonly Token[], { kind, text, start, isGlued }: To
 
 /** `if (a)` as `if (!(a))` and as `if (false)`. */
 function conditionChanges(source: string, line: readonly Token[], at: number): Change[] {
-  if (line[at]!.text !== "if" || line[at + 1]?.text !== "(") return [];
+  if (line[at].text !== "if" || line[at + 1]?.text !== "(") return [];
   const behind = behindClosing(line, at + 1);
-  const [open, close] = [line[at + 1]!, line[behind - 1]!];
+  const [open, close] = [line[at + 1], line[behind - 1]];
   if (close.text !== ")" || behind - at < 4) return [];
   const place = { kind: "condition", start: endOf(open), end: close.start };
   return [
@@ -49,16 +49,16 @@ function conditionChanges(source: string, line: readonly Token[], at: number): C
 /** Mutates calls, but not declarations, whose parameters are a type and a name. */
 function argumentChanges(source: string, line: readonly Token[], at: number): Change[] {
   const open = line[at + 1];
-  if (line[at]!.kind !== "name" || keywords.has(line[at]!.text) || open?.text !== "(" || !open.isGlued) return [];
+  if (line[at].kind !== "name" || keywords.has(line[at].text) || open?.text !== "(" || !open.isGlued) return [];
   const behind = behindClosing(line, at + 1);
-  if (line[behind - 1]!.text !== ")") return [];
+  if (line[behind - 1].text !== ")") return [];
   const parts = partsOf(line, at + 2, behind - 1);
-  const isDeclaration = parts.some(([from, to]) => to - from > 1 && areNames(line[from]!, line[from + 1]!));
+  const isDeclaration = parts.some(([from, to]) => to - from > 1 && areNames(line[from], line[from + 1]));
   if (isDeclaration) return [];
   return swapChanges(
     source,
-    line[at]!.text,
-    parts.map(([from, to]) => [line[from]!.start, endOf(line[to - 1]!)] as const),
+    line[at].text,
+    parts.map(([from, to]) => [line[from].start, endOf(line[to - 1])] as const),
   );
 }
 
@@ -70,13 +70,13 @@ const assignments = new Set(["=", "+=", "-=", "*=", "/=", "|=", "&=", "^="]);
 
 /** Removes a complete call or assignment, but not a declaration, which begins with two names. */
 function statementChanges(line: readonly Token[]): Change[] {
-  const [first, last] = [line[0]!, line.at(-1)!];
+  const [first, last] = [line[0], line.at(-1)!];
   if (first.kind !== "name" || keywords.has(first.text) || last.text !== ";") return [];
   const ends = line.flatMap(({ text }, at) => (text === ";" ? [at] : []));
   const target = /^\w+(?:\s*(?:::|\.|->)\s*\w+)*\s*(?:\[.*\]\s*)?$/;
   const at = line.findIndex(({ text }) => text === "(" || assignments.has(text));
   const isOne = ends.length === 1 && at > 0 && target.test(textOf(line.slice(0, at)));
-  if (!isOne || (line[at]!.text === "(" && behindClosing(line, at) !== line.length - 1)) return [];
+  if (!isOne || (line[at].text === "(" && behindClosing(line, at) !== line.length - 1)) return [];
   return [{ kind: "removed statement", start: first.start, end: endOf(last), replacement: ";" }];
 }
 

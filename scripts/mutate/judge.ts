@@ -52,7 +52,7 @@ export class Judge implements Disposable {
 
   static async of(root: string, options: JudgeOptions): Promise<Judge> {
     const [pristine, ...copies] = await Promise.all(Array.from({ length: 1 + options.jobs }, () => Copy.of(root)));
-    return new Judge(pristine!, copies, new Tests(root), options);
+    return new Judge(pristine, copies, new Tests(root), options);
   }
 
   /** @throws {Error} if more than `jobs` mutants are judged at once */
@@ -65,7 +65,7 @@ export class Judge implements Disposable {
     const typeScript = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
     if (typeScript.length === 0) return;
     await this.#inBench(async (bench) => {
-      await this.#prepare(bench, "TypeScript", typeScript[0]!.file);
+      await this.#prepare(bench, "TypeScript", typeScript[0].file);
       for (const [mutation, why] of await checkManyTypes(bench.copy, typeScript)) this.#types.set(mutation, why);
       bench.copy.restore(checkedPaths.TypeScript, this.#pristine);
     });
@@ -126,7 +126,7 @@ export class Judge implements Disposable {
       while (left.length > 0) {
         const { failure } = await runTests(copy, left, language);
         if (failure === undefined) break;
-        const failing = left.find((test) => test.file === failure.file) ?? left[0]!;
+        const failing = left.find((test) => test.file === failure.file) ?? left[0];
         if (await this.#isKill(copy, failing, language, failure.name)) return { end: "killed", by: failure.what };
         left = left.slice(left.indexOf(failing) + 1);
       }
@@ -232,7 +232,7 @@ async function runTests(
 
 /** The failure that a run of tests has printed first. */
 export function firstFailure(output: string, isOver = false): FirstFailure {
-  const before = output.split(/^\(fail\) |^# Unhandled error/m, 1)[0]!;
+  const before = output.split(/^\(fail\) |^# Unhandled error/m, 1)[0];
   const file = [...before.matchAll(/^(test\/\S+\.test\.ts):$/gm)].at(-1)?.[1];
   const name = /^\(fail\) (.*?)(?: \[[\d.]+m?s\])?$/m.exec(output)?.[1];
   const error = /^error: (.*)$/m.exec(output)?.[1];

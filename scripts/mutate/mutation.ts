@@ -144,7 +144,7 @@ export function swapChanges(
 ): Change[] {
   return parts.slice(1).flatMap(([start, end], at) => {
     if (at === 0 && commutative.has(name)) return [];
-    const [before, behind] = parts[at]!;
+    const [before, behind] = parts[at];
     const [first, second] = [source.slice(before, behind), source.slice(start, end)];
     if (first === second) return [];
     return [

@@ -96,7 +96,7 @@ function linesOf(root: string, file: string): MutableLine[] {
   return [...Map.groupBy(mutations, ({ line }) => line)]
     .sort(([left], [right]) => left - right)
     .map(([line, onLine]) => {
-      const text = texts[line - 1]!.trim();
+      const text = texts[line - 1].trim();
       const order = seen.get(text) ?? 0;
       seen.set(text, order + 1);
       return { file, line, text, order: String(order), mutations: onLine };

@@ -16,7 +16,7 @@ export class Attributes {
   of([start, end]: readonly [number, number], found: Declaration): void {
     const form = /[&*[]/.test(found.form) ? generalForm(found) : valueForm(found);
     for (const name of this.#namesIn(start, end))
-      this.#program.report(`attribute ${form} [[${name}]]`, this.#program.tokens[start]!);
+      this.#program.report(`attribute ${form} [[${name}]]`, this.#program.tokens[start]);
   }
 
   /** An attribute before the name to which it applies. */
@@ -30,7 +30,7 @@ export class Attributes {
     for (const name of this.#namesIn(at, end))
       this.#program.report(
         `attribute ${before?.text === "template" ? "template " : ""}[[${name}]] ${word}`,
-        this.#program.tokens[at]!,
+        this.#program.tokens[at],
       );
     return end;
   }
@@ -51,8 +51,8 @@ export class Attributes {
 function isBehindName(tokens: readonly Token[], at: number, names: ReadonlySet<number>): boolean {
   let before = at - 1;
   for (let depth = 0; before >= 0 && at - before < 60; before--) {
-    if (tokens[before]!.text === "]") depth++;
-    else if (tokens[before]!.text === "[") depth--;
+    if (tokens[before].text === "]") depth++;
+    else if (tokens[before].text === "[") depth--;
     else if (depth === 0) return names.has(before);
   }
   return false;

@@ -72,7 +72,7 @@ class Condition {
       const right = this.#binary(priority);
       if (operator === "&&" && (left === 0 || right === 0)) left = 0;
       else if (left === undefined || right === undefined) left = undefined;
-      else left = operations[operator]!(left, right);
+      else left = operations[operator](left, right);
     }
   }
 
@@ -89,7 +89,7 @@ class Condition {
     if (token.text === "defined") return this.#defined();
     if (this.#next() === "(") this.#skipCall();
     const body = this.macros.get(token.text)?.body;
-    return body?.length === 1 && body[0]!.kind === "number" ? Number(body[0]!.text.replace(/[uUlL]+$/, "")) : undefined;
+    return body?.length === 1 && body[0].kind === "number" ? Number(body[0].text.replace(/[uUlL]+$/, "")) : undefined;
   }
 
   #defined(): Value {

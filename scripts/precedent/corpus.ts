@@ -159,11 +159,11 @@ type Kept = (construct: string, count: number, ours: Uses) => boolean;
 const isKeptOfMsl: Kept = (construct, _, ours) => {
   if (ours.has(construct)) return true;
   if (/[^ -~…]|[\\`@$]/.test(construct)) return false; // code of another language between two strings
-  const [kind, rest] = [construct.split(" ", 1)[0]!, construct.slice(construct.indexOf(" ") + 1)];
+  const [kind, rest] = [construct.split(" ", 1)[0], construct.slice(construct.indexOf(" ") + 1)];
   if (kind === "test") return /__/.test(rest);
   if (kind === "include") return /^<(metal_|simd\/|Metal|TargetConditionals)/.test(rest);
   if (!/^(name|call|template|member)$/.test(kind)) return true;
-  const names = rest.split(/[(<]/, 1)[0]!.split("::");
+  const names = rest.split(/[(<]/, 1)[0].split("::");
   return names[0] === "mpp" || names.every(isMetals);
 };
 

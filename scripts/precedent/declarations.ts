@@ -27,7 +27,7 @@ interface TypeName {
 }
 
 export const isAttribute = (tokens: readonly Token[], at: number): boolean =>
-  tokens[at]?.text === "[" && tokens[at + 1]?.text === "[" && tokens[at + 1]!.kind === "mark";
+  tokens[at]?.text === "[" && tokens[at + 1]?.text === "[" && tokens[at + 1].kind === "mark";
 
 /** Returns the type's name at `at`, without qualifiers before it: `float4`, `vec<T, 4>`, `Nest<4>`, `unsigned int`. */
 export function typeNameAt(tokens: readonly Token[], at: number, scopes: Scopes, isSure = false): TypeName | undefined {
@@ -54,7 +54,7 @@ export function typeNameAt(tokens: readonly Token[], at: number, scopes: Scopes,
     last = follower;
     end = follower + 1;
   }
-  const { text } = tokens[last]!;
+  const { text } = tokens[last];
   const isMetals = isBuiltInType(text, last + 1 < end ? "<" : "");
   const entry = scopes.find(token.text);
   const isKnown = isMetals || entry?.kind === "type" || (isSure && entry === undefined);
@@ -64,7 +64,7 @@ export function typeNameAt(tokens: readonly Token[], at: number, scopes: Scopes,
 }
 
 function typeOfName(tokens: readonly Token[], at: number, end: number, scopes: Scopes): Type | undefined {
-  const { text } = tokens[at]!;
+  const { text } = tokens[at];
   if (tokens[at + 1]?.text === "<" && at + 1 < end) {
     const words = partsOf(tokens, at + 2, end - 1);
     if (text === "vec") return vectorType(tokens, words, scopes);
@@ -82,7 +82,7 @@ function vectorType(tokens: readonly Token[], words: [number, number][], scopes:
   if (!element || !count) return undefined;
   const type = typeNameAt(tokens, element[0], scopes)?.type;
   const shape = type?.depth === 0 ? shapeOf(type.base) : undefined;
-  const size = tokens[count[0]]!.text;
+  const size = tokens[count[0]].text;
   return shape && /^[234]$/.test(size) ? { base: `${shape.element}${size}`, space: "", depth: 0 } : undefined;
 }
 
@@ -171,10 +171,10 @@ export function declarationAt(tokens: readonly Token[], start: number, scopes: S
   const before = specifiersAt(tokens, start);
   let { at } = before;
   // An unknown macro, such as METAL_FUNC.
-  if (isPlainName(tokens[at]) && /^[A-Z_]+$/.test(tokens[at]!.text) && typeNameAt(tokens, at + 1, scopes)) at++;
+  if (isPlainName(tokens[at]) && /^[A-Z_]+$/.test(tokens[at].text) && typeNameAt(tokens, at + 1, scopes)) at++;
   const follower = tokens[at + 1];
   const isSure = before.space !== "" || before.words.has("const") || before.words.has("typename");
-  const isPair = isPlainName(tokens[at]) && isPlainName(follower) && !casts.has(follower!.text);
+  const isPair = isPlainName(tokens[at]) && isPlainName(follower) && !casts.has(follower.text);
   const name = typeNameAt(tokens, at, scopes, isSure || isPair) ?? pairedName(tokens, at, scopes);
   if (!name) return undefined;
   const middle = specifiersAt(tokens, name.end); // `float const x`

@@ -19,7 +19,7 @@ export class Definitions {
 
   /** Reads the definition of the keyword at `at`, and returns the next position. */
   read(at: number): number {
-    const token = this.#program.tokens[at]!;
+    const token = this.#program.tokens[at];
     const { text } = token;
     if (text === "using") return this.#using(at);
     if (text === "typedef") return this.#typedef(at);
@@ -41,7 +41,7 @@ export class Definitions {
     let name = at + 1;
     for (; this.#program.tokens[name]?.kind === "name" || this.#text(name) === "::"; name++) {
       if (/^(metal|precise|fast)$/.test(this.#text(name)))
-        this.#program.report("form namespace metal", this.#program.tokens[at]!);
+        this.#program.report("form namespace metal", this.#program.tokens[at]);
       else this.#program.scopes.declared.add(this.#text(name));
     }
     return name;
@@ -78,14 +78,14 @@ export class Definitions {
   #enumeration(at: number): number {
     let name = at + 1;
     if (/^(class|struct)$/.test(this.#text(name)))
-      this.#program.report(`form enum ${this.#text(name++)}`, this.#program.tokens[at]!);
+      this.#program.report(`form enum ${this.#text(name++)}`, this.#program.tokens[at]);
     if (this.#program.tokens[name]?.kind === "name") {
       this.#declareType(name, plain(this.#text(name)));
       name++;
     }
     let opening = name;
     if (this.#text(opening) === ":") {
-      this.#program.report("form enum X : T", this.#program.tokens[at]!);
+      this.#program.report("form enum X : T", this.#program.tokens[at]);
       while (opening < this.#program.tokens.length && !/^[{;]$/.test(this.#text(opening))) opening++;
     }
     if (this.#text(opening) !== "{") return name;
@@ -96,7 +96,7 @@ export class Definitions {
   }
 
   #using(at: number): number {
-    const token = this.#program.tokens[at]!;
+    const token = this.#program.tokens[at];
     if (this.#text(at + 1) === "namespace") {
       this.#program.report("form using namespace", token);
       return at + 2;
@@ -115,7 +115,7 @@ export class Definitions {
   }
 
   readTemplate(at: number): number {
-    const token = this.#program.tokens[at]!;
+    const token = this.#program.tokens[at];
     this.#program.report("keyword template", token);
     if (this.#text(at + 1) !== "<") {
       this.#program.report("form template instance", token);
@@ -129,7 +129,7 @@ export class Definitions {
   }
 
   #templateParameter(from: number, to: number): void {
-    const token = this.#program.tokens[from]!;
+    const token = this.#program.tokens[from];
     const has = (text: string) => this.#program.tokens.slice(from, to).some((other) => other.text === text);
     const name = this.#program.tokens.slice(from, to).findIndex(({ text }) => text === "=");
     const place = (name < 0 ? to : from + name) - 1;

@@ -23,7 +23,7 @@ export function embeddedPrograms({ path, text: whole }: SourceFile): SourceFile[
   const found: SourceFile[] = [];
   for (const match of text.matchAll(pattern)) {
     const quoted = pattern === texts["ts"] && match[2] !== undefined;
-    const body = quoted ? unquoted(match[2]!) : (match[2] ?? match[1] ?? "");
+    const body = quoted ? unquoted(match[2]) : (match[2] ?? match[1] ?? "");
     if (!isProgram(body)) continue;
     const start = text.indexOf(body, match.index);
     const lines = text.slice(0, start < 0 ? match.index : start).split("\n").length - 1;
@@ -35,7 +35,7 @@ export function embeddedPrograms({ path, text: whole }: SourceFile): SourceFile[
 /** Strings joined by `+`, one per line. */
 const unquoted = (text: string): string =>
   [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"/g)]
-    .map(([, part]) => part!.replace(/\\n/g, "").replace(/\\(.)/g, "$1"))
+    .map(([, part]) => part.replace(/\\n/g, "").replace(/\\(.)/g, "$1"))
     .join("\n");
 
 const withoutDocumentation = (text: string): string =>

@@ -64,11 +64,11 @@ export class Expression {
     return type;
   }
 
-  #text = (offset = 0): string => (this.#at + offset < this.#end ? this.tokens[this.#at + offset]!.text : "");
+  #text = (offset = 0): string => (this.#at + offset < this.#end ? this.tokens[this.#at + offset].text : "");
 
   #operator(): string {
     const text = this.#text();
-    return text === ">" && this.#text(1) === ">" && this.tokens[this.#at + 1]!.isGlued ? ">>" : text;
+    return text === ">" && this.#text(1) === ">" && this.tokens[this.#at + 1].isGlued ? ">>" : text;
   }
 
   #binary(least: number): Type | undefined {
@@ -302,7 +302,7 @@ export function calleeAt(tokens: readonly Token[], start: number, limit: number)
     if (tokens[at]?.text !== "::" || at + 1 >= limit || tokens[at + 1]?.kind !== "name") break;
     written += "::";
     at++;
-    if (tokens[at]!.text === "template") at++;
+    if (tokens[at].text === "template") at++;
   }
   const name = written.replace(/^metal::/, "");
   const isDeclared = (scopes: Scopes) => first !== "metal" && scopes.declared.has(first);

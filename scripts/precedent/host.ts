@@ -22,7 +22,7 @@ export function readHost(
   if (words.size === 0) return found;
   for (const word of words) for (const construct of wordConstructs(word, types)) found.add(construct);
   for (const [, name, setter] of text.matchAll(/(?:\.|->|\w\s+|\]\s*)(?:set([A-Z]\w*)|([a-z]\w+))\b/g)) {
-    const member = name ? lowerFirst(name) : setter!;
+    const member = name ? lowerFirst(name) : setter;
     if (members.has(member)) found.add(`member ${member}`);
   }
   for (const method of methods) if (callsOf(method).some((call) => text.includes(call))) found.add(`method ${method}`);

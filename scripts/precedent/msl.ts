@@ -32,7 +32,7 @@ function readDirective({ name, tokens }: Directive, macros: ReadonlyMap<string, 
 function readMacro(tokens: readonly Token[], report: Report): void {
   const [first, opening] = tokens;
   const hasParameters = opening?.text === "(" && opening.isGlued;
-  report(hasParameters ? "directive #define X(…)" : "directive #define X", first!);
+  report(hasParameters ? "directive #define X(…)" : "directive #define X", first);
   if (!hasParameters) return;
   for (const token of tokens.slice(1)) {
     if (token.text === "##") report("directive ##", token);

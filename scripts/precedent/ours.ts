@@ -115,7 +115,7 @@ function isCallOf(call: string, declared: string): boolean {
 
 const partsOfSignature = (signature: string): [string, string[]] => {
   const [name, labels] = signature.slice(0, -1).split("(");
-  return [name!, labels!.split(":").filter(Boolean)];
+  return [name, labels.split(":").filter(Boolean)];
 };
 
 let names: ReadonlySet<string> | undefined;

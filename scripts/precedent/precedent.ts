@@ -23,7 +23,7 @@ export interface Argued {
 
 export function readArgued(text: string): Argued[] {
   const lines = text.split("\n").filter((line) => line && !line.startsWith("# "));
-  return lines.map((line) => ({ construct: line.split("\t")[0]!, reason: line.split("\t")[1] ?? "" }));
+  return lines.map((line) => ({ construct: line.split("\t")[0], reason: line.split("\t")[1] ?? "" }));
 }
 
 /** Returns the constructs of these sources that no other project has, with their places. */

@@ -73,14 +73,14 @@ function readTokens(tokens: readonly Token[], state: State): void {
     run = [];
   };
   for (let at = 0; at < tokens.length; ) {
-    const token = tokens[at]!;
+    const token = tokens[at];
     if (!(token.isFirst && token.text === "#" && token.kind === "mark")) {
       if (isRead()) run.push(token);
       at++;
       continue;
     }
     let end = at + 1;
-    while (end < tokens.length && !tokens[end]!.isFirst) end++;
+    while (end < tokens.length && !tokens[end].isFirst) end++;
     const directive: Directive = { name: tokens[at + 1]?.text ?? "", tokens: tokens.slice(at + 2, end) };
     at = end;
     if (/^(if|ifdef|ifndef|elif|else|endif)$/.test(directive.name)) {
@@ -151,7 +151,7 @@ function expandAll(
   hidden: ReadonlySet<string> = noNames,
 ): void {
   for (let at = 0; at < tokens.length; at++) {
-    const token = tokens[at]!;
+    const token = tokens[at];
     const macro = token.kind === "name" && !hidden.has(token.text) ? macros.get(token.text) : undefined;
     if (!macro || (macro.parameters && tokens[at + 1]?.text !== "(")) {
       out.push(token);
@@ -176,12 +176,12 @@ function expandAll(
 function argumentsOf(tokens: readonly Token[]): Token[][] {
   const found: Token[][] = [[]];
   for (let at = 0; at < tokens.length; at++) {
-    if (/^[([{]$/.test(tokens[at]!.text)) {
+    if (/^[([{]$/.test(tokens[at].text)) {
       const end = behindClosing(tokens, at);
       found.at(-1)!.push(...tokens.slice(at, end));
       at = end - 1;
-    } else if (tokens[at]!.text === ",") found.push([]);
-    else found.at(-1)!.push(tokens[at]!);
+    } else if (tokens[at].text === ",") found.push([]);
+    else found.at(-1)!.push(tokens[at]);
   }
   return found;
 }
@@ -203,7 +203,7 @@ function filled(
   }
   const out: Token[] = [];
   for (let at = 0; at < body.length; at++) {
-    const token = body[at]!;
+    const token = body[at];
     const word = given.get(token.text);
     const isJoined = body[at - 1]?.text === "##" || body[at + 1]?.text === "##";
     const next = given.get(body[at + 1]?.text ?? "");

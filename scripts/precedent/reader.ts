@@ -32,7 +32,7 @@ export class Reader {
     this.#tokens = tokens;
     this.#definitions = new Definitions(this.#program);
     this.#attributes = new Attributes(this.#program);
-    this.#operatorAt = tokens[0]!;
+    this.#operatorAt = tokens[0];
     this.#expression = new Expression(tokens, scopes, (left, operator, right) =>
       report(`operator ${operandOf(left)} ${operator} ${operandOf(right)}`, this.#operatorAt),
     );
@@ -45,11 +45,11 @@ export class Reader {
   }
 
   #text = (at: number): string => textAt(this.#program, at);
-  #tell = (construct: string, at: number): void => this.#program.report(construct, this.#tokens[at]!);
+  #tell = (construct: string, at: number): void => this.#program.report(construct, this.#tokens[at]);
 
   /** Reads the construct at `at`, and returns the next position. */
   #step(at: number): number {
-    const token = this.#tokens[at]!;
+    const token = this.#tokens[at];
     if (isAttribute(this.#tokens, at)) return this.#attributes.before(at);
     if (this.#mayDeclare(at)) this.#declare(at);
     if (token.kind === "number") this.#program.report(`literal ${literalForm(token.text)}`, token);
@@ -95,7 +95,7 @@ export class Reader {
     let end = at + 1;
     while (end < this.#tokens.length && !/^[;,)}]$/.test(this.#text(end)))
       end = /^[([{]$/.test(this.#text(end)) ? behindClosing(this.#tokens, end) : end + 1;
-    this.#operatorAt = this.#tokens[at]!;
+    this.#operatorAt = this.#tokens[at];
     this.#expression.typeOf(at + 1, end);
   }
 
@@ -108,7 +108,7 @@ export class Reader {
   // --- Names
 
   #name(at: number): number {
-    const token = this.#tokens[at]!;
+    const token = this.#tokens[at];
     const { text } = token;
     if (text === "template") return this.#definitions.readTemplate(at);
     if (keywords.has(text)) this.#program.report(`keyword ${text}`, token);
@@ -133,7 +133,7 @@ export class Reader {
 
   /** A name that is read, called, or constructed. */
   #use(at: number): number {
-    const token = this.#tokens[at]!;
+    const token = this.#tokens[at];
     const callee = calleeAt(this.#tokens, at, this.#tokens.length);
     const isDeclared = callee.first !== "metal" && this.#program.scopes.find(callee.first) !== undefined;
     const pair = `${callee.first} ${this.#text(at + 1)}`;
@@ -163,7 +163,7 @@ export class Reader {
   }
 
   #call(at: number, opening: number, callee: ReturnType<typeof calleeAt>): void {
-    const token = this.#tokens[at]!;
+    const token = this.#tokens[at];
     const type = typeNameAt(this.#tokens, at, this.#program.scopes);
     const isMade = type !== undefined && type.end === opening;
     if (this.#text(opening) === "{" && !isMade) return;
@@ -199,7 +199,7 @@ export class Reader {
 
   /** `as_type<float>(x)`, `static_cast<half>(x)` */
   #cast(at: number): number {
-    const token = this.#tokens[at]!;
+    const token = this.#tokens[at];
     const behind = behindTemplate(this.#tokens, at + 1);
     if (behind === undefined) return at + 1;
     const target = typeIdAt(this.#tokens, at + 2, behind - 1, this.#program.scopes);
@@ -222,7 +222,7 @@ export class Reader {
     const target = typeIdAt(this.#tokens, at + 1, end - 1, this.#program.scopes);
     if (!target) return;
     const { type } = this.#expression.operandAt(end, this.#tokens.length);
-    const token = this.#tokens[at]!;
+    const token = this.#tokens[at];
     if (target.hasSpace) this.#program.report(`cast (${target.form})`, token);
     else this.#program.report(`convert (${kindOf(target.type)})${kindOf(type)}`, token);
   }
@@ -248,7 +248,7 @@ export class Reader {
 
   #mayDeclare(at: number): boolean {
     const before = this.#tokens[at - 1];
-    if (this.#tokens[at]!.kind !== "name") return false;
+    if (this.#tokens[at].kind !== "name") return false;
     if (!before || this.#definitions.templateEnds.has(at - 1)) return true;
     if (before.kind === "name") return before.text === "else" || before.text === "do" || before.text === "typedef";
     return /^[;{}(,<:\])]$/.test(before.text) && before.kind === "mark";
@@ -257,7 +257,7 @@ export class Reader {
   #declare(at: number): void {
     const found = declarationAt(this.#tokens, at, this.#program.scopes);
     if (!found || this.#program.names.has(found.name)) return;
-    const token = this.#tokens[found.name]!;
+    const token = this.#tokens[found.name];
     this.#program.names.add(found.name);
     const parameters = found.isCalled ? this.#parameters(found) : undefined;
     for (const attribute of found.attributes) if (attribute[0] > found.name) this.#attributes.of(attribute, found);
@@ -325,7 +325,7 @@ export class Reader {
     const value = this.#expression.typeOf(end + 1, last);
     if (!type || !value || type.depth > 0 || value.depth > 0 || type.base === value.base) return;
     if (shapeOf(type.base) && shapeOf(value.base) && kindOf(type) !== kindOf(value))
-      this.#program.report(`convert ${kindOf(type)} = ${kindOf(value)}`, this.#tokens[name]!);
+      this.#program.report(`convert ${kindOf(type)} = ${kindOf(value)}`, this.#tokens[name]);
   }
 
   /** Declarations with an address space or a reference. */
@@ -335,7 +335,7 @@ export class Reader {
     if (hasSpace || /[&*]/.test(form) || place === "program")
       this.#program.report(
         `space ${place} ${form}${this.#text(found.end) === "=" ? " =" : ""}`,
-        this.#tokens[found.name]!,
+        this.#tokens[found.name],
       );
     if (place === "result") this.#methodSpace(found);
   }
@@ -345,6 +345,6 @@ export class Reader {
     const words: string[] = [];
     for (let at = behindClosing(this.#tokens, end); this.#tokens[at]?.kind === "name"; at++) words.push(this.#text(at));
     if (words.some((word) => spaces.has(word)))
-      this.#program.report(`space method ${words.join(" ")}`, this.#tokens[end]!);
+      this.#program.report(`space method ${words.join(" ")}`, this.#tokens[end]);
   }
 }

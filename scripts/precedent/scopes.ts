@@ -61,7 +61,7 @@ export class Scopes {
     const pending = this.#pending.get(name);
     if (pending) return pending;
     for (let at = this.#stack.length - 1; at >= 0; at--) {
-      const entry = this.#stack[at]!.names.get(name);
+      const entry = this.#stack[at].names.get(name);
       if (entry) return entry;
     }
     return undefined;

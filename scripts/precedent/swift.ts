@@ -49,7 +49,7 @@ function interpolated(text: string, line: number): SwiftToken[] {
   const parts = [...text.matchAll(new RegExp(String.raw`\\\((${inside})\)`, "g"))];
   return parts.flatMap(({ 1: part, index }) => {
     const at = line + text.slice(0, index).split("\n").length - 1;
-    return [{ kind: "mark", text: ";", line: at, isApart: true } as const, ...tokensOf(part!, at)];
+    return [{ kind: "mark", text: ";", line: at, isApart: true } as const, ...tokensOf(part, at)];
   });
 }
 
@@ -100,16 +100,16 @@ export function readSwift({ text }: SourceFile): SwiftFile {
 
 /** Returns the opening parenthesis of the parameters of `func name`, `func name<T>` or `init` at `at`. */
 function signatureAt(tokens: readonly SwiftToken[], at: number): number | undefined {
-  const { text } = tokens[at]!;
+  const { text } = tokens[at];
   if (!/^(func|init)$/.test(text) || tokens[at - 1]?.text === ".") return undefined;
   let opening = text === "init" ? at + 1 : at + 2;
-  if (tokens[opening]?.text === "<") while (opening < tokens.length && tokens[opening]!.text !== "(") opening++;
+  if (tokens[opening]?.text === "<") while (opening < tokens.length && tokens[opening].text !== "(") opening++;
   return tokens[opening]?.text === "(" ? opening : undefined;
 }
 
 /** Returns the names that a keyword at `at` declares. */
 function declaredAt(tokens: readonly SwiftToken[], at: number): string[] {
-  const { text } = tokens[at]!;
+  const { text } = tokens[at];
   const next = tokens[at + 1];
   const before = tokens[at - 1]?.text ?? "";
   if (before === ".") return [];
@@ -130,10 +130,10 @@ function declaredAt(tokens: readonly SwiftToken[], at: number): string[] {
 function namesBefore(tokens: readonly SwiftToken[], start: number, ...ends: string[]): Set<string> {
   const names = new Set<string>();
   const line = tokens[start]?.line;
-  for (let at = start; at < tokens.length && !ends.includes(tokens[at]!.text); at++) {
-    if (tokens[at]!.line !== line && tokens[at - 1]!.text !== ",") break;
-    if (tokens[at]!.text === "(") at = closing(tokens, at);
-    else if (tokens[at]!.kind === "name" && !words.has(tokens[at]!.text)) names.add(tokens[at]!.text);
+  for (let at = start; at < tokens.length && !ends.includes(tokens[at].text); at++) {
+    if (tokens[at].line !== line && tokens[at - 1].text !== ",") break;
+    if (tokens[at].text === "(") at = closing(tokens, at);
+    else if (tokens[at].kind === "name" && !words.has(tokens[at].text)) names.add(tokens[at].text);
   }
   return names;
 }
@@ -142,7 +142,7 @@ function namesBefore(tokens: readonly SwiftToken[], start: number, ...ends: stri
 function closing(tokens: readonly SwiftToken[], start: number): number {
   let depth = 0;
   for (let at = start; at < tokens.length; at++) {
-    const { kind, text } = tokens[at]!;
+    const { kind, text } = tokens[at];
     if (kind === "mark" && /^[([{]$/.test(text)) depth++;
     else if (kind === "mark" && /^[)\]}]$/.test(text) && --depth === 0) return at;
   }
@@ -151,7 +151,7 @@ function closing(tokens: readonly SwiftToken[], start: number): number {
 
 /** `#available(macOS 15, *)`, `#if canImport(Metal)`, `@unchecked`. */
 function conditions(tokens: readonly SwiftToken[], at: number): string[] {
-  const { text, line } = tokens[at]!;
+  const { text, line } = tokens[at];
   if (/^[#@](un)?available$/.test(text)) {
     const inside = tokens.slice(at + 2, closing(tokens, at + 1)).map((token) => token.text);
     const platforms = inside
@@ -163,10 +163,10 @@ function conditions(tokens: readonly SwiftToken[], at: number): string[] {
   if (text === "#if" || text === "#elseif") {
     const names: string[] = [];
     for (let next = at + 1; tokens[next]?.line === line; next++) {
-      const token = tokens[next]!;
+      const token = tokens[next];
       if (token.kind !== "name") continue;
       const isCall = tokens[next + 1]?.text === "(" && tokens[next + 2] !== undefined;
-      names.push(isCall ? `#if ${token.text}(${tokens[next + 2]!.text})` : `#if ${token.text}`);
+      names.push(isCall ? `#if ${token.text}(${tokens[next + 2].text})` : `#if ${token.text}`);
       if (isCall) next += 2;
     }
     return names;
@@ -177,7 +177,7 @@ function conditions(tokens: readonly SwiftToken[], at: number): string[] {
 type Use = (construct: string, name: string) => void;
 
 function readName(tokens: readonly SwiftToken[], at: number, use: Use): void {
-  const { text } = tokens[at]!;
+  const { text } = tokens[at];
   const before = tokens[at - 1]?.text ?? "";
   const next = tokens[at + 1];
   const isMember = before === "." && !/^(words|where)$/.test(text);
@@ -185,7 +185,7 @@ function readName(tokens: readonly SwiftToken[], at: number, use: Use): void {
   const isLabel = next?.text === ":" && !isMember && !next.isApart && /^[(,[]$/.test(before);
   const isCondition = tokens
     .slice(Math.max(0, at - 6), at)
-    .some((token) => token.text === "#if" && token.line === tokens[at]!.line);
+    .some((token) => token.text === "#if" && token.line === tokens[at].line);
   if (isCondition) return;
   if (isLabel || /^(func|var|let|case|class|struct|enum|protocol|typealias|extension)$/.test(before)) {
     if (before === "extension") use(`type ${text}`, text);
@@ -193,7 +193,7 @@ function readName(tokens: readonly SwiftToken[], at: number, use: Use): void {
   }
   if (isMember) {
     const owner = tokens[at - 2];
-    const isOfType = owner?.kind === "name" && /^(MTL|NS)[A-Z]/.test(owner.text) && !tokens[at]!.isApart;
+    const isOfType = owner?.kind === "name" && /^(MTL|NS)[A-Z]/.test(owner.text) && !tokens[at].isApart;
     use(isCalled ? `method ${text}(${labels(tokens, at + 1)})` : `member ${text}`, text);
     if (isOfType) use(`member ${owner.text}.${text}`, text);
   } else if (/^[A-Z]/.test(text)) {
@@ -214,7 +214,7 @@ function labels(tokens: readonly SwiftToken[], opening: number, isDeclared = fal
   let found = "";
   let isFirst = true;
   for (let at = opening + 1; at < end; at++) {
-    const { kind, text } = tokens[at]!;
+    const { kind, text } = tokens[at];
     if (isFirst) found += kind === "name" && (isDeclared || tokens[at + 1]?.text === ":") ? `${text}:` : "_:";
     isFirst = kind === "mark" && text === ",";
     if (kind === "mark" && /^[([{]$/.test(text)) at = closing(tokens, at);

@@ -48,7 +48,7 @@ export class Table {
 
   static read(language: Language): Table {
     const lines = readFileSync(tableFile(language), "utf8").split("\n");
-    return new Table(lines.filter((line) => line && !line.startsWith("# ")).map((line) => line.split("\t")[0]!));
+    return new Table(lines.filter((line) => line && !line.startsWith("# ")).map((line) => line.split("\t")[0]));
   }
 
   /**
@@ -65,7 +65,7 @@ export class Table {
     const signature = signatureOf(construct);
     if (!signature) return false;
     return (this.#signatures.get(signature.name) ?? []).some((types) =>
-      types.every((type, index) => isLike(signature.types[index]!, type)),
+      types.every((type, index) => isLike(signature.types[index], type)),
     );
   }
 
@@ -78,7 +78,7 @@ export class Table {
   #hasCall(construct: string): boolean {
     const [, kind, name, labels] = /^(function|method) (\w+)\((.*)\)$/.exec(construct)!;
     const kinds = kind === "function" ? ["function", "method"] : ["method"];
-    const trailing = labels!.replace(/_:$/, "");
+    const trailing = labels.replace(/_:$/, "");
     return (
       kinds.some((kind) => [labels, trailing].some((form) => this.#exact.has(`${kind} ${name}(${form})`))) ||
       (trailing === "" && this.#exact.has(`member ${name}`))
@@ -91,8 +91,8 @@ function signatureOf(construct: string): { readonly name: string; readonly types
   const found = /^(call [^(]+|convert (?:as_type<(?<target>[^(]+)>|[^(]+))\((?<types>.*)\)$/.exec(construct);
   if (!found) return undefined;
   const { target, types: listed } = found.groups!;
-  const types = listed === "" ? [] : listed!.split(/, (?![^<]*>)/);
-  const name = target === undefined ? found[1]! : "as_type";
+  const types = listed === "" ? [] : listed.split(/, (?![^<]*>)/);
+  const name = target === undefined ? found[1] : "as_type";
   return { name: `${name}/${types.length}`, types: target === undefined ? types : [target, ...types] };
 }
 

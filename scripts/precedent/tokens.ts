@@ -67,7 +67,7 @@ const kindOf = (groups: Record<string, string | undefined>): TokenKind =>
 export function behindClosing(tokens: readonly Token[], start: number, end = tokens.length): number {
   let depth = 0;
   for (let at = start; at < end; at++) {
-    const { text, kind } = tokens[at]!;
+    const { text, kind } = tokens[at];
     if (kind !== "mark") continue;
     if (text === "(" || text === "[" || text === "{") depth++;
     else if ((text === ")" || text === "]" || text === "}") && --depth === 0) return at + 1;
@@ -82,7 +82,7 @@ export function behindClosing(tokens: readonly Token[], start: number, end = tok
 export function behindTemplate(tokens: readonly Token[], start: number, end = tokens.length): number | undefined {
   let depth = 0;
   for (let at = start; at < end && at < start + 400; ) {
-    const { text, kind } = tokens[at]!;
+    const { text, kind } = tokens[at];
     if (kind === "mark") {
       if (text === "(" || text === "[" || text === "{") {
         at = behindClosing(tokens, at, end);
@@ -102,7 +102,7 @@ export function partsOf(tokens: readonly Token[], start: number, end: number): [
   const parts: [number, number][] = [];
   let from = start;
   for (let at = start; at < end; ) {
-    const { text, kind } = tokens[at]!;
+    const { text, kind } = tokens[at];
     if (kind === "mark" && (text === "(" || text === "[" || text === "{")) at = behindClosing(tokens, at, end);
     else if (kind === "mark" && text === "<") at = behindTemplate(tokens, at, end) ?? at + 1;
     else {

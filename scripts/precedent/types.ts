@@ -67,7 +67,7 @@ export const isVector = (base: string): boolean => vectorName.test(base);
 /** Returns the element type and the number of elements of a vector or scalar. */
 export function shapeOf(base: string): { readonly element: string; readonly count: number } | undefined {
   const vector = vectorName.exec(base);
-  if (vector) return { element: vector[1]!, count: Number(vector[2]) };
+  if (vector) return { element: vector[1], count: Number(vector[2]) };
   return scalars.has(base) || base === "T" ? { element: base, count: 1 } : undefined;
 }
 

@@ -55,5 +55,5 @@ export function resultOf(name: string, types: readonly (Type | undefined)[]): Ty
 /** `atomic_uint` and `atomic<uint>` contain a `uint`. */
 function atomicValue(type: Type | undefined): Type | undefined {
   const found = /^atomic(?:_(\w+)|<(\w+)>)$/.exec(type?.base ?? "");
-  return found ? plain(found[1] ?? found[2]!) : undefined;
+  return found ? plain(found[1] ?? found[2]) : undefined;
 }

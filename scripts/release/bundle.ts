@@ -253,7 +253,7 @@ interface RelativeImport {
 const importsOf = (text: string): RelativeImport[] =>
   [...text.matchAll(relativeImport)].map(([, names = "", from]) => ({
     names: names.split(", ").filter(Boolean),
-    from: from!,
+    from: from,
   }));
 
 /**
@@ -362,9 +362,9 @@ library.$later.load = () => (isOurs ? require(more) : require("./namespaces.js")
  * the language use the same name. Programs can read these names: models are printed with the names of their classes.
  */
 function renamedIn(bundle: string): ReadonlySet<string> {
-  const declared = [...bundle.matchAll(/^(?:var \w+ = )?class (\w+?)\d+ /gm)].map(([, name]) => name!);
+  const declared = [...bundle.matchAll(/^(?:var \w+ = )?class (\w+?)\d+ /gm)].map(([, name]) => name);
   const exported = [...bundle.matchAll(/\b(\w+)\d+ as \1\b|\b(\w+): \(\) => \2\d+\b/g)].map(
-    ([, one, two]) => one ?? two!,
+    ([, one, two]) => one ?? two,
   );
   return new Set([...declared, ...exported]);
 }
@@ -380,7 +380,7 @@ const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
     );
     builder.onLoad({ filter: /\/src\/.*\.js$/ }, async ({ path }) => {
       const text = await Bun.file(path).text();
-      const declaredNames = [...new Set([...text.matchAll(declaration)].map(([, name]) => name!))];
+      const declaredNames = [...new Set([...text.matchAll(declaration)].map(([, name]) => name))];
       const lines = declaredNames.map(
         (name) =>
           `\nif (${name}.name) Object.defineProperty(${name}, "name", { value: "${name}", configurable: true });`,

@@ -38,7 +38,7 @@ export function compacted(text: string, name = "module.js"): string {
   let [start, next] = [0, 0];
   for (const line of text.split("\n")) {
     const end = start + line.length;
-    while (next < removed.length && removed[next]!.end <= start) next++;
+    while (next < removed.length && removed[next].end <= start) next++;
     const code = isText(start) ? line : indented(without(line, start, removed.slice(next)));
     if (code !== "" || line === "") lines.push(code);
     start = end + 1;
@@ -95,7 +95,7 @@ export async function removeUnused(folder: string): Promise<void> {
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     if (used.has(file)) continue;
     used.add(file);
-    const next = [...texts.get(file)!.matchAll(imported)].map(([, path]) => join(dirname(file!), path!));
+    const next = [...texts.get(file)!.matchAll(imported)].map(([, path]) => join(dirname(file), path));
     waiting.push(...next.filter((path) => texts.has(path)));
   }
   const isCopy = (file: string): boolean => file.startsWith("vendor/");

@@ -51,10 +51,10 @@ export async function packBuilt(): Promise<string[]> {
   if (!existsSync(dylib)) throw new Failure(`There is no ${dylib}; \`bun run build\` makes it.`);
   const isMac = process.platform === "darwin";
   const staged = [stagingFolder(platform)];
-  await stagePlatform(staged[0]!, platform, isMac ? [dylib, metalDylib] : [dylib]);
+  await stagePlatform(staged[0], platform, isMac ? [dylib, metalDylib] : [dylib]);
   if (possiblePlatforms().includes(deviceTarget)) {
     staged.push(stagingFolder(deviceTarget));
-    await stageBuiltDevice(staged[1]!);
+    await stageBuiltDevice(staged[1]);
   }
   return packWithMain(staged);
 }

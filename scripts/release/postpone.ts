@@ -85,7 +85,7 @@ export async function modulesBelow(
   const below = new Set<string>();
   for (const path of second.size > 0 ? [...second, "checked_namespaces.js"] : [])
     for (const [, target] of (await Bun.file(join(source, path)).text()).matchAll(imported)) {
-      const next = join(dirname(path), target!);
+      const next = join(dirname(path), target);
       if (first.has(next)) below.add(next);
     }
   return below;

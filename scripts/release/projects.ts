@@ -99,7 +99,7 @@ const strictest = {
  */
 export async function tryPackages(tarballs: readonly string[]): Promise<void> {
   await using registry = await startRegistry(join(releaseFolder, "registry"));
-  await publishTwice(dirname(tarballs[0]!), registry);
+  await publishTwice(dirname(tarballs[0]), registry);
   const folder = await mkdtemp(join(tmpdir(), "orchard-project-"));
   try {
     await makeProject(folder, registry, `${name}@next`);

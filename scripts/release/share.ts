@@ -18,7 +18,7 @@ const [commandModule, programModule] = ["cli/orchard.js", "cli/program.js"] as c
 
 /** Returns the modules of a draft of the bundle, which names the path of each in a comment. */
 export const modulesOf = (draft: string): ReadonlySet<string> =>
-  new Set([...draft.matchAll(/^\/\/ \S*?\bsrc\/(\S+\.js)$/gm)].map(([, path]) => path!));
+  new Set([...draft.matchAll(/^\/\/ \S*?\bsrc\/(\S+\.js)$/gm)].map(([, path]) => path));
 
 /**
  * Returns the bundled modules that the command and workers import, and those that another bundle imports.
@@ -38,7 +38,7 @@ export async function sharedModules(
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     const text = await Bun.file(join(source, path)).text();
     for (const [, target] of text.matchAll(imported)) {
-      const next = join(dirname(path), target!);
+      const next = join(dirname(path), target);
       if (bundled.has(next)) shared.add(next);
       else if (!seen.has(next) && all.includes(next)) waiting.push(next);
       seen.add(next);
@@ -65,7 +65,7 @@ export async function loadedWith(source: string, module: string): Promise<Readon
     const file = Bun.file(join(source, path));
     if (!(await file.exists())) continue;
     for (const [, target] of (await file.text()).matchAll(importedAtOnce)) {
-      const next = join(dirname(path), target!);
+      const next = join(dirname(path), target);
       if (!found.has(next)) waiting.push(next);
       found.add(next);
     }
@@ -86,12 +86,12 @@ export async function exportsIn(source: string, path: string): Promise<string[]>
  */
 export async function constantsIn(source: string, path: string): Promise<string[]> {
   const text = await Bun.file(join(source, path)).text();
-  const variables = [...text.matchAll(/^export let (\w+)/gm)].map(([, name]) => name!);
+  const variables = [...text.matchAll(/^export let (\w+)/gm)].map(([, name]) => name);
   return (await namesIn(source, path, text)).filter((name) => !variables.includes(name));
 }
 
 async function namesIn(source: string, path: string, text: string): Promise<string[]> {
-  const stars = [...text.matchAll(/^export \* from "(\.[^"]+)";/gm)].map(([, target]) => join(dirname(path), target!));
+  const stars = [...text.matchAll(/^export \* from "(\.[^"]+)";/gm)].map(([, target]) => join(dirname(path), target));
   const { exports } = new Bun.Transpiler({ loader: "js" }).scan(text);
   const more = await Promise.all(stars.map((target) => exportsIn(source, target)));
   return [...new Set([...exports, ...more.flat()])];

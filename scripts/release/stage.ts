@@ -215,14 +215,14 @@ export const deviceTarget: string = `device-${devicePlatforms[0]}`;
  * @param headers the folder with the headers
  */
 export async function stageDevice(folder: string, dylib: string, headers: string): Promise<void> {
-  await stagePlatform(folder, devicePlatforms[0]!, [dylib]);
+  await stagePlatform(folder, devicePlatforms[0], [dylib]);
   await cp(headers, join(folder, "metal"), { recursive: true });
   const glibc = glibcNeeded(new Uint8Array(await Bun.file(dylib).arrayBuffer()));
   await Bun.write(join(folder, "README.md"), deviceReadme(glibc));
   await Bun.write(
     join(folder, "package.json"),
     json({
-      ...platformManifest(devicePlatforms[0]!),
+      ...platformManifest(devicePlatforms[0]),
       name: `${name}-${deviceTarget}`,
       description: `The software Metal device of ${name} for ${devicePlatforms[0]}`,
     }),

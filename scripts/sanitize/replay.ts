@@ -49,7 +49,7 @@ export async function replay(job: Job, progress: (done: number, total: number) =
   while (findings.length < mostFindings) {
     const result = await runOnce(job, first, progress);
     const state = readState(job.state);
-    notRecorded = [...result.output.matchAll(/^not recorded: (.*)$/gm)].map(([, name]) => name!);
+    notRecorded = [...result.output.matchAll(/^not recorded: (.*)$/gm)].map(([, name]) => name);
     const count = (what: string) => Number(new RegExp(`^${what}: (\\d+)$`, "m").exec(result.output)?.[1] ?? Number.NaN);
     calls += state.done;
     findings.push(...otherStatuses(result.output));
@@ -75,10 +75,10 @@ const otherStatus = /^record (\d+) \((.*?)\): (.*)\n/gm;
 function otherStatuses(output: string): Finding[] {
   const all = [...output.matchAll(otherStatus)].map(([, number, name, report]) => ({
     calls: [`${number} (${name})`],
-    report: report!,
+    report: report,
   }));
   const [shown, more] = [all.slice(0, mostFindings), all.slice(mostFindings)];
-  return more.length === 0 ? shown : [...shown, { ...more[0]!, report: `${more.length} more gave another status` }];
+  return more.length === 0 ? shown : [...shown, { ...more[0], report: `${more.length} more gave another status` }];
 }
 
 /** Returns the command that replays from a record on. */

@@ -12,7 +12,7 @@ export async function readGaps(): Promise<string> {
 /** Returns a line for each backend and reason, with all operations that it affects. */
 export function describeGaps(lines: string): string {
   const found = [...lines.matchAll(/^(.*) on (\w+): (.*)$/gm)].map(([, what, backend, reason]) => ({
-    what: what!,
+    what: what,
     why: `${backend}: ${reason}`,
   }));
   const groups = Map.groupBy(found, ({ why }) => why);

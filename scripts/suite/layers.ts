@@ -17,7 +17,7 @@ export function readLayers(markdown: string, folder: keyof typeof headings = "sr
   const heading = headings[folder];
   const section = new RegExp(`^##+ ${heading}$(.*?)(?=^##+ |$(?![\\s\\S]))`, "ms").exec(markdown)?.[1] ?? "";
   const rows = section.split("\n").filter((line) => line.startsWith("| `"));
-  const layers = rows.map((row) => [...row.split("|")[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
+  const layers = rows.map((row) => [...row.split("|")[1].matchAll(/`([^`]+)`/g)].map(([, name]) => name));
   if (layers.length === 0)
     throw new Error(`There is no table of layers: a section "## ${heading}" whose rows begin with | \``);
   return layers;
@@ -42,7 +42,7 @@ function importsInNn(imports: readonly Import[], layers: readonly Layer[]): Impo
   const named = new Set(layers.flat());
   const within = (path: string) => {
     const inner = path.slice("nn/".length);
-    return inner.includes("/") || named.has(inner) ? inner : `${layers[0]![0]!}/${inner}`;
+    return inner.includes("/") || named.has(inner) ? inner : `${layers[0][0]}/${inner}`;
   };
   return imports
     .filter(({ from, to }) => from.startsWith("nn/") && to.startsWith("nn/"))
@@ -50,7 +50,7 @@ function importsInNn(imports: readonly Import[], layers: readonly Layer[]): Impo
 }
 
 /** Returns the folder below the root, or the file directly in it. */
-const partOf = (path: string): string => path.split("/", 1)[0]!;
+const partOf = (path: string): string => path.split("/", 1)[0];
 
 function wrongDirections(imports: readonly Import[], layers: readonly Layer[]): string[] {
   const rank = new Map(layers.flatMap((layer, at) => layer.map((name) => [name, at] as const)));

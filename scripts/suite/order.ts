@@ -50,5 +50,5 @@ export function shareOf(files: readonly string[], { index, count }: Shard, timin
     least.files.push(file);
     least.seconds += timings(file);
   }
-  return shares[index - 1]!.files;
+  return shares[index - 1].files;
 }

@@ -175,7 +175,7 @@ const sourceNames = Object.keys(sourceParts);
 const sourceChecks = (
   swift: SwiftToolchain | undefined,
   isChosen: (name: string) => boolean = () => true,
-): Promise<PartResult[]> => Promise.all(sourceNames.filter(isChosen).map((name) => sourceParts[name]!(swift)));
+): Promise<PartResult[]> => Promise.all(sourceNames.filter(isChosen).map((name) => sourceParts[name](swift)));
 
 async function swiftFormatPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
   const gap = swift ? await swiftFormatGap(swift) : "ORCHARD_SKIP_METAL=1";

@@ -17,7 +17,7 @@ export async function pruneDeclarations(folder: string, entries = entriesOfPacka
   for (const path of reached) {
     const text = await Bun.file(join(folder, path)).text();
     for (const [, name] of text.matchAll(/(?:\bfrom |\bimport |\bimport\(|\bmodule )"(\.[^"\n]+)\.js"/g))
-      reached.add(`${join(dirname(path), name!)}.d.ts`);
+      reached.add(`${join(dirname(path), name)}.d.ts`);
   }
   for (const path of new Bun.Glob("src/**/*.d.ts").scanSync({ cwd: folder }))
     if (!reached.has(path)) await Bun.file(join(folder, path)).delete();

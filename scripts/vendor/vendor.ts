@@ -106,7 +106,7 @@ function namesIn(path: string, text: string): [specifier: string, Names][] {
     return [moduleRequest.value, values.includes("*") ? "all" : new Set(values)] as [string, Names];
   });
   const onUse = [...text.matchAll(/\b(?:import|require)\("([^"\n]+)"/g)].map(
-    ([, specifier]) => [specifier!, "all"] as [string, Names],
+    ([, specifier]) => [specifier, "all"] as [string, Names],
   );
   return [...fixed, ...onUse].filter(([specifier]) => isVendored(specifier));
 }

@@ -9,7 +9,7 @@ import { knowsVersion, NotChecked, Refuted, versions } from "./probe.ts";
 
 function outcomeOf(identifier: string): Outcome {
   try {
-    return { state: "holds", evidence: probes[identifier]!() };
+    return { state: "holds", evidence: probes[identifier]() };
   } catch (error) {
     if (error instanceof NotChecked) return { state: "unknown", evidence: error.message };
     if (error instanceof Refuted) return { state: "fails", evidence: error.message };

@@ -71,7 +71,7 @@ function variables(environment: Readonly<Record<string, string>>): string {
 const firstLine = async (...command: string[]): Promise<string> => (await lines(...command))[0] ?? "unknown";
 
 async function lines(...command: string[]): Promise<string[]> {
-  if (Bun.which(command[0]!) === null) return [];
+  if (Bun.which(command[0]) === null) return [];
   const { output, status } = await run(command, { cwd: packageRoot });
   return status === 0 ? output.trim().split("\n") : [];
 }

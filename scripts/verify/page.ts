@@ -28,9 +28,9 @@ export function assumptionsOf(page: string): Assumption[] {
     const risk = risks.find((each) => each === word);
     if (!risk) return [];
     return [...section.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, identifier, row]): Assumption => {
-      const [text, consequence, , checkedBy, ...more] = row!.split(" | ");
+      const [text, consequence, , checkedBy, ...more] = row.split(" | ");
       if (!checkedBy || more.length > 0) throw new Error(`docs/apple.md: expected five columns in ${identifier}`);
-      return { identifier: identifier!, risk, text: text!, consequence: consequence!, checkedBy };
+      return { identifier: identifier, risk, text: text, consequence: consequence, checkedBy };
     });
   });
 }

@@ -65,7 +65,7 @@ export function requireVersion(version: Version): void {
 /** Programs by the feature they demonstrate. */
 type Programs = Readonly<Record<string, string>>;
 
-const firstLine = (text: string): string => text.split("\n").find((line) => /error/.test(line)) ?? text.split("\n")[0]!;
+const firstLine = (text: string): string => text.split("\n").find((line) => /error/.test(line)) ?? text.split("\n")[0];
 
 /** Every one of the programs must compile. */
 export function expectCompiles(programs: Programs, version?: Version): string {
@@ -155,11 +155,11 @@ export function drawn(seed: number): () => number {
 }
 
 /** Returns the bits of a number that half can represent. */
-export const halfBits = (value: number): number => new Uint16Array(new Float16Array([value]).buffer)[0]!;
+export const halfBits = (value: number): number => new Uint16Array(new Float16Array([value]).buffer)[0];
 
 /** Returns the nearest bfloat, ties to even. */
 export function roundToBfloat(value: number): number {
-  const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!;
+  const bits = new Uint32Array(new Float32Array([value]).buffer)[0];
   const rounded = (bits + 0x7fff + ((bits >>> 16) & 1)) & 0xffff0000;
-  return new Float32Array(new Uint32Array([rounded]).buffer)[0]!;
+  return new Float32Array(new Uint32Array([rounded]).buffer)[0];
 }

@@ -83,7 +83,7 @@ export class GraphNode {
     this.targets = inputs.map(gradientTarget);
     this.outputs = outputs.map(outputOf);
     for (let output = 0; output < outputs.length; output++)
-      if (isDifferentiable(outputs[output]!)) outputs[output]!.edge = { node: this, output };
+      if (isDifferentiable(outputs[output])) outputs[output].edge = { node: this, output };
     this.saved = save.map((tensor) => new SavedTensor(tensor));
   }
 

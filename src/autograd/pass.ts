@@ -132,7 +132,7 @@ class BackwardPass {
    * runs, its body computes gradients for each example.
    */
   private overExamples(target: NonNullable<GradientTarget>, gradient: Tensor): Tensor {
-    const { levels } = target instanceof Tensor ? outputOf(target) : target.node.outputs[target.output]!;
+    const { levels } = target instanceof Tensor ? outputOf(target) : target.node.outputs[target.output];
     const running = batchLevels.get();
     let sum = gradient;
     for (const level of levelsOf(gradient))

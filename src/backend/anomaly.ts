@@ -73,7 +73,7 @@ export function checkForAnomaly(
   throw new AnomalyError(
     `${within.get()}${operation}`,
     kind,
-    `it returned the first ${found}, in result ${index} (${outputs[index]!.describe()}), from ${operands} ${without}`,
+    `it returned the first ${found}, in result ${index} (${outputs[index].describe()}), from ${operands} ${without}`,
   );
 }
 

@@ -41,8 +41,8 @@ export const loweredPrimitives = (): readonly string[] => [...lowerings.keys()];
 
 /** Whether a call has complex operands or results. */
 export function involvesComplex(tensors: readonly Tensor[], specs: readonly OutputSpec[] = []): boolean {
-  for (let at = 0; at < tensors.length; at++) if (isComplex(tensors[at]!.dtype)) return true;
-  for (let at = 0; at < specs.length; at++) if (isComplex(specs[at]!.dtype)) return true;
+  for (let at = 0; at < tensors.length; at++) if (isComplex(tensors[at].dtype)) return true;
+  for (let at = 0; at < specs.length; at++) if (isComplex(specs[at].dtype)) return true;
   return false;
 }
 

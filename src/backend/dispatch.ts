@@ -3,6 +3,7 @@
  * and reported once.
  */
 
+import { lastElement } from "../core/collections.ts";
 import { environmentFlag } from "../core/environment.ts";
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError, ShapeError } from "../core/errors.ts";
 import { forgetWarnings, warnOnce } from "../core/warn.ts";
@@ -167,7 +168,7 @@ function computeComplexInto(call: ComplexCall, outputs: readonly Tensor[]): void
   const results = compute(call);
   const copy = { ...call, primitive: primitiveOf("copy"), attributes: undefined };
   for (const [at, output] of outputs.entries()) {
-    const moved = { ...copy, inputs: [results[at]!], specs: [output] };
+    const moved = { ...copy, inputs: [results[at]], specs: [output] };
     loweringOf(moved).into!(moved, [output]);
   }
   disposeAll(results);
@@ -345,7 +346,7 @@ function runOn<Attributes>(
 }
 
 function areEmpty(tensors: readonly Tensor[]): boolean {
-  for (let at = 0; at < tensors.length; at++) if (tensors[at]!.size > 0) return false;
+  for (let at = 0; at < tensors.length; at++) if (tensors[at].size > 0) return false;
   return true;
 }
 
@@ -433,7 +434,7 @@ function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
     for (const spec of specs) {
       const storage = spec.blockSlice && blocks?.get(spec.blockSlice.block);
       made.push(outputIn(storage ?? storageFor(backend, spec), spec));
-      if (spec.blockSlice) blocks?.set(spec.blockSlice.block, made.at(-1)!.storage);
+      if (spec.blockSlice) blocks?.set(spec.blockSlice.block, lastElement(made).storage);
     }
   } catch (error) {
     disposeAll(made);

@@ -131,7 +131,7 @@ export const flag: SharedField<boolean> = {
 
 /** The field of a dtype, only in calls of the cpu dylib: Metal's kernels have the dtype in their names. */
 export const dtype: Field<DType> & { readonly cpu: CpuField<DType> } = {
-  cpu: double("DTypeField", (value, ordinals) => ordinals("DType")[value]!),
+  cpu: double("DTypeField", (value, ordinals) => ordinals("DType")[value]),
 };
 
 /** A name of an enumeration. The dylib's ordinals come from its list. */

@@ -141,7 +141,7 @@ function checkVersion(
 ): void {
   const { backend, variable, header, abiVersion, versionFunction } = description;
   const functions = { [versionFunction]: { args: [], returns: "i32" } } as const;
-  const version: number = openLibrary(backend, path, functions)[versionFunction]!();
+  const version: number = openLibrary(backend, path, functions)[versionFunction]();
   if (version === abiVersion) return;
   const fix = origin === variable ? `point ${variable} at a matching one, or unset it` : dylibAdvice();
   throw new BackendError(

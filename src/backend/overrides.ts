@@ -346,7 +346,7 @@ function copyResults(
       `expected ${outputs.length} results from ${name}, got ${results.length}`,
     );
   const launches = outputs.map((output, index) => {
-    const result = results[index]!;
+    const result = results[index];
     checkResult(name, operation, result, output, index);
     return copyBetween(operation, result, output, backend);
   });

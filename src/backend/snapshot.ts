@@ -20,7 +20,7 @@ export function snapshot(backend: Backend, targets: readonly Tensor[]): readonly
   const fresh = allocateLike(backend, targets);
   for (const { storage } of targets) backend.beforeSwap(storage);
   return targets.map(({ storage, dtype, shape }, index) => {
-    const before = new Storage(storage.swap(fresh[index]!));
+    const before = new Storage(storage.swap(fresh[index]));
     before.dependOn(storage.checks);
     return new Tensor(before, dtype, shape);
   });
@@ -42,7 +42,7 @@ function allocateLike(backend: Backend, targets: readonly Tensor[]): Memory[] {
 export function restore(before: readonly Tensor[], targets: readonly Tensor[]): void {
   if (before === targets) return;
   for (const [index, { storage }] of targets.entries()) {
-    const previous = before[index]!;
+    const previous = before[index];
     previous.storage.swap(storage.swap(previous.storage.memory));
     previous.dispose();
   }

@@ -40,7 +40,7 @@ export function checkKernel(path: string, options: KernelOptions = {}): string |
   const [first, ...linked] = [path, ...others].map((file) =>
     withFileErrors("metal check", file, () => includedTexts(file, include)),
   );
-  const texts = withLinked(first!, others, linked, isLibrary);
+  const texts = withLinked(first, others, linked, isLibrary);
   const source = {
     source: texts.source,
     headers: texts.headers,

@@ -82,7 +82,7 @@ async function checkInChildren(files: readonly string[], options: CheckOptions, 
   let next = 0;
   const work = async () => {
     for (let at = next++; at < files.length; at = next++) {
-      results[at] = await checkInChild(files[at]!, linkedTo(files[at]!, files, options));
+      results[at] = await checkInChild(files[at], linkedTo(files[at], files, options));
       bar.increment(1, { file: files[at] });
     }
   };
@@ -110,7 +110,7 @@ async function checkInChild(file: string, options: CheckOptions): Promise<FileRe
   const [out, problem] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
   try {
     const { files } = JSON.parse(out) as { files: FileResult[] };
-    return files[0]!;
+    return files[0];
   } catch {
     return { file, text: `${file}: error: ${problem.trim() || "the process that compiled it ended"}`, seconds: 0 };
   }

@@ -160,7 +160,7 @@ export function scratchOf(words: readonly string[], cwd: string): string {
 function optionValue(words: readonly string[], ...names: string[]): string | undefined {
   return words.flatMap((word, at) => {
     const [name, value] = word.split(/=(.*)/s);
-    return names.includes(name!) ? [value ?? words[at + 1] ?? ""] : [];
+    return names.includes(name) ? [value ?? words[at + 1] ?? ""] : [];
   })[0];
 }
 

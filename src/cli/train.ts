@@ -117,10 +117,10 @@ function presetTable(): string {
     .filter((name) => name !== "data")
     .map((name) => [flagOf(name), ...Object.values(presets).map((preset: Settings) => JSON.stringify(preset[name]))]);
   const table = [["", ...presetNames], ...rows];
-  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
+  const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)));
   const lines = table.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column]!))
+      .map((cell, column) => cell.padEnd(widths[column]))
       .join("  ")
       .trimEnd(),
   );

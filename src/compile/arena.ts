@@ -21,9 +21,9 @@ export function placeInArena(results: readonly Lifetime[]): { offsets: number[];
   const offsets = new Array<number>(results.length).fill(0);
   const placed: { readonly at: number; readonly end: number; readonly result: Lifetime }[] = []; // sorted by offset
   let total = 0;
-  const order = [...results.keys()].sort((a, b) => results[b]!.bytes - results[a]!.bytes || a - b);
+  const order = [...results.keys()].sort((a, b) => results[b].bytes - results[a].bytes || a - b);
   for (const index of order) {
-    const result = results[index]!;
+    const result = results[index];
     const size = aligned(result.bytes);
     let at = 0;
     for (const other of placed) {

@@ -88,7 +88,7 @@ class CpuReplay extends Replay {
 
   override bind(): boolean {
     for (let at = 0; at < this.externals.length; at++)
-      if (!bindExternal(this.externals[at]!, this.program.addresses)) return false;
+      if (!bindExternal(this.externals[at], this.program.addresses)) return false;
     for (const { bytes, contents } of this.program.lives) {
       const next = contents();
       if (!next) return false;
@@ -101,9 +101,9 @@ class CpuReplay extends Replay {
     const { program } = this;
     const { addresses, blocks } = program;
     program.restore();
-    for (const { slot, index } of this.inputs) addresses[slot] = addressOf(found[index]!);
+    for (const { slot, index } of this.inputs) addresses[slot] = addressOf(found[index]);
     for (const { slot, index } of this.gradientSlots)
-      addresses[slot] = ptr(this.parameters[index]!.grad!.storage.hostBytes());
+      addresses[slot] = ptr(this.parameters[index].grad!.storage.hostBytes());
     const created = this.createResults();
     const states = this.advanceGenerators(program.draws, (at, key) => blocks.set(key, at));
     writeSteps(program);
@@ -119,7 +119,7 @@ class CpuReplay extends Replay {
       return RUN_PLAINLY;
     }
     for (const { storage, changes } of this.externals) storage.version += changes;
-    for (const { index, changes } of this.gradientSlots) this.parameters[index]!.grad!.storage.version += changes;
+    for (const { index, changes } of this.gradientSlots) this.parameters[index].grad!.storage.version += changes;
     for (const run of this.after) run();
     return this.finish(found, created);
   }
@@ -134,7 +134,7 @@ class CpuReplay extends Replay {
           "values before the function changes state",
       );
     const { calls } = this.program;
-    const failed = calls[Math.min(call, calls.length - 1)]!;
+    const failed = calls[Math.min(call, calls.length - 1)];
     return errorOf(cpuLibrary().native, status, failed.name, failed.call.description.operands);
   }
 
@@ -160,7 +160,7 @@ class CpuReplay extends Replay {
     for (const { slot, index } of this.inputs) slots.set(slot, { kind: "input", index });
     for (const [at, { slot, bytes }] of externals.entries()) slots.set(slot, { kind: "state", index: at, bytes });
     for (const [slot, offset] of program.offsets)
-      slots.set(slot, { kind: "arena", offset, bytes: this.entries[slot]!.bytes });
+      slots.set(slot, { kind: "arena", offset, bytes: this.entries[slot].bytes });
     for (const [at, { slot, changes }] of program.buffers.entries())
       slots.set(slot, { kind: "constant", index: at, changes });
     for (const [at, { id, bytes }] of this.created.entries()) slots.set(id, { kind: "result", index: at, bytes });
@@ -190,7 +190,7 @@ function writeSteps({ steps, blocks, scalars }: Program): void {
     for (const { values, keys, places } of rows)
       for (const [row, numbers] of values().entries())
         for (let at = 0; at < keys.length; at++)
-          blocks[places[row]![at]!] = (numbers as Record<string, number>)[keys[at]!]!;
+          blocks[places[row][at]] = (numbers as Record<string, number>)[keys[at]];
   }
 }
 

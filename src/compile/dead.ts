@@ -37,7 +37,7 @@ export function accessesOf({ call: { description, rows }, block, operands }: Rec
   const indices = name === "reduce" ? operands[2] : null;
   const ordinals = nativeOrdinals("DType");
   const dtype = fields.find((field) => field.name === "dtype" || field.name === "from");
-  const isTotal = total.has(name) && dtype && (name !== "binary" || isFloatOrdinal(ordinals, block[dtype.offset]!));
+  const isTotal = total.has(name) && dtype && (name !== "binary" || isFloatOrdinal(ordinals, block[dtype.offset]));
   return { operands, results: isTotal && rows === 0 && result && !indices ? [result] : [] };
 }
 

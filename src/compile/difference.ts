@@ -17,7 +17,7 @@ export function difference(a: Recording, b: Recording): string | undefined {
     const why = blockDifference(before, call, changingNumbers(b, at)) ?? operandDifference(before, call, live);
     if (why !== undefined) return `${why} in ${call.name}${placeIn(call.place)}`;
   }
-  if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length]!.name} is no longer called`;
+  if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length].name} is no longer called`;
   for (const [at, entry] of b.entries.entries())
     if (!live.has(entry) && !sameBytes(entry.contents, a.entries[at]?.contents ?? null))
       return "a result that JavaScript computes changes";
@@ -36,7 +36,7 @@ export function changingNumbers({ draws, steps, calls }: Recording, call: number
     for (const place of places) if (place.call === call) for (const word of [0, 1]) found.add(place.at + word);
   for (const { rows } of steps)
     for (const each of rows.filter((row) => row.call === call))
-      for (const at of rowPlaces(calls[call]!, each.keys).flat()) found.add(at);
+      for (const at of rowPlaces(calls[call], each.keys).flat()) found.add(at);
   return found;
 }
 

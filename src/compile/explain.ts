@@ -21,4 +21,4 @@ function describe({ program, replays, why }: Variant): string {
 }
 
 const callsOf = ({ program }: Variant): string[] =>
-  program?.performed.map((of) => `  ${of.map((index) => program.calls[index]!.name).join(" + ")}`) ?? [];
+  program?.performed.map((of) => `  ${of.map((index) => program.calls[index].name).join(" + ")}`) ?? [];

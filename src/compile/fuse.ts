@@ -2,6 +2,7 @@
  * Finds chains of elementwise or rowwise calls. They run on pieces that fit in the L1 cache: one piece passes through
  * all calls before the next one starts. The calls do not change, so results are bitwise the same.
  */
+import { lastElement } from "../core/collections.ts";
 import { type Link, linksOf } from "./links.ts";
 import type { Entry, RecordedCall, Recording } from "./recording.ts";
 
@@ -44,7 +45,7 @@ export function fuse({ calls }: Recording, { results, needed, isFast }: FuseOpti
     if (!needed.has(at)) continue;
     const end = calls.findIndex((_, next) => next > at && !needed.has(next));
     const following = end < 0 ? calls : calls.slice(0, end);
-    const found = linksOf(calls[at]!, { isFast }).map((first) => chainFrom(following, at, first, isFast));
+    const found = linksOf(calls[at], { isFast }).map((first) => chainFrom(following, at, first, isFast));
     const longest = found.reduce<readonly Link[]>((best, links) => (links.length > best.length ? links : best), []);
     if (longest.length < 2) continue;
     fusions.push(fusionOf(calls, at, longest, results));
@@ -59,13 +60,13 @@ function chainFrom(calls: readonly RecordedCall[], at: number, first: Link, isFa
   if (first.units * first.width < LEAST_ELEMENTS) return links;
   for (let next = at; next < calls.length; next++) {
     const fits = ({ units, width }: Link) => units === first.units && width === first.width;
-    const link = next === at ? first : linksOf(calls[next]!, { width: first.width, isFast }).find(fits);
+    const link = next === at ? first : linksOf(calls[next], { width: first.width, isFast }).find(fits);
     if (!link || !isFree(calls, at, links, link)) break;
     links.push(link);
   }
   // at the end of a chain, operations on one element per row gain nothing
   const readsRows = ({ operands }: Link) => operands.some(({ step }) => step === first.width);
-  while (links.at(-1)?.isThin && !readsRows(links.at(-1)!)) links.pop();
+  while (links.at(-1)?.isThin && !readsRows(lastElement(links))) links.pop();
   return links;
 }
 
@@ -74,15 +75,15 @@ function chainFrom(calls: readonly RecordedCall[], at: number, first: Link, isFa
  * result must not be one of the chain's operands.
  */
 function isFree(calls: readonly RecordedCall[], first: number, links: readonly Link[], link: Link): boolean {
-  const { operands } = calls[first + links.length]!;
+  const { operands } = calls[first + links.length];
   const result = operands[link.result]!;
   for (const [index, before] of links.entries()) {
-    const { operands: earlier } = calls[first + index]!;
+    const { operands: earlier } = calls[first + index];
     if (earlier.includes(result)) return false;
     const written = earlier[before.result]!;
-    const { step, start } = before.operands[before.result]!;
+    const { step, start } = before.operands[before.result];
     for (const [at, entry] of operands.entries()) {
-      const { step: ownStep, start: ownStart } = link.operands[at]!;
+      const { step: ownStep, start: ownStart } = link.operands[at];
       if (entry === written && (ownStep !== step || ownStart !== start)) return false;
     }
   }
@@ -99,14 +100,14 @@ function fusionOf(
   const locals = new Map<Entry, number>();
   const users: Entry[] = []; // the last call that uses each buffer
   for (let at = first; at < last; at++) {
-    const entry = calls[at]!.operands[links[at - first]!.result]!;
+    const entry = calls[at].operands[links[at - first].result]!;
     if (entry.first !== at || entry.last > last || results.has(entry)) continue;
     const free = users.findIndex((user) => user.last < at);
     const buffer = free < 0 ? users.length : free;
     users[buffer] = entry;
     locals.set(entry, buffer);
   }
-  const { units, width } = links[0]!;
+  const { units, width } = links[0];
   return {
     ...{ units, width, links, locals, buffers: users.length, piece: Math.max(1, Math.floor(PIECE / width)) },
     calls: links.map((_, at) => first + at),

@@ -81,7 +81,7 @@ function nestOf(call: RecordedCall): Nest {
 }
 
 function nestIn(block: Float64Array, at: number, operands: number): Nest {
-  const rank = block[at]!;
+  const rank = block[at];
   const list = (start: number) => [...block.subarray(start, start + rank)];
   const strides = Array.from({ length: operands }, (_, operand) => list(at + 1 + MAX_RANK * (operand + 1)));
   return { shape: list(at + 1), strides };
@@ -120,7 +120,7 @@ function thin(call: RecordedCall, { shape, strides }: Nest, width: number): Link
 function innerAxes(shape: readonly number[], width: number): number | undefined {
   let elements = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    elements *= shape[axis]!;
+    elements *= shape[axis];
     if (elements === width) return axis;
     if (elements > width) return undefined;
   }
@@ -151,7 +151,7 @@ function stepOf(shape: readonly number[], strides: readonly number[]): number | 
     if (shape[axis] === 1) continue;
     if (step === undefined) step = strides[axis];
     else if (strides[axis] !== next) return undefined;
-    next = strides[axis]! * shape[axis]!;
+    next = strides[axis] * shape[axis];
   }
   return step ?? 0;
 }
@@ -174,7 +174,7 @@ function link(
   const first = call.description.length - operands.length;
   return {
     ...{ ...facts, count: nest + 1, result: operands.length - 1 },
-    operands: steps.map(([step], at) => ({ offset: first + at, start: block[first + at]!, step })),
+    operands: steps.map(([step], at) => ({ offset: first + at, start: block[first + at], step })),
     changes: [[nest, sizes.length], ...sizes.map((size, axis) => [nest + 1 + axis, size] as const), ...strides],
   };
 }
@@ -193,7 +193,7 @@ function foldOf(recorded: RecordedCall, least: number, given?: number): Link[] {
   const width = product(reduced.shape);
   const units = product(kept.shape);
   if (width < least || width > MOST_WIDTH || (given !== undefined && given !== width)) return [];
-  if (stepOf(reduced.shape, reduced.strides[0]!) !== 1) return [];
+  if (stepOf(reduced.shape, reduced.strides[0]) !== 1) return [];
   const [from, to] = kept.strides.map((list) => stepOf(kept.shape, list));
   if (from !== width || to !== 1) return [];
   const [inputOffset, outputOffset] = [at("inputOffset"), at("outputOffset")];
@@ -202,8 +202,8 @@ function foldOf(recorded: RecordedCall, least: number, given?: number): Link[] {
     {
       ...{ units, width, isThin: true, count: keptAt + 1, result: 1 },
       operands: [
-        { offset: inputOffset, start: block[inputOffset]!, step: width },
-        { offset: outputOffset, start: block[outputOffset]!, step: 1 },
+        { offset: inputOffset, start: block[inputOffset], step: width },
+        { offset: outputOffset, start: block[outputOffset], step: 1 },
         { offset: at("indicesOffset"), start: 0, step: 0 },
       ],
       changes: [

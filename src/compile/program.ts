@@ -1,6 +1,8 @@
 /** Turns a recording into a program for `orchard_cpu_run_program`, and owns its memory. */
+
 import { ptr } from "bun:ffi";
 import type { cpuLibrary } from "../backend/cpu/loader.ts";
+import { lastElement } from "../core/collections.ts";
 import { allocateHost, LARGE, type Memory } from "../tensor/memory.ts";
 import { type Lifetime, placeInArena } from "./arena.ts";
 import { accessesOf, neededCalls } from "./dead.ts";
@@ -85,7 +87,7 @@ export class Program implements ProgramFacts {
     for (const [at, { block }] of calls.entries()) this.blocks.set(block, this.starts[at]);
     for (const { calls: chain, links } of this.fusions)
       for (const [at, call] of chain.entries())
-        for (const [place, value] of links[at]!.changes) this.blocks[this.starts[call]! + place] = value;
+        for (const [place, value] of links[at].changes) this.blocks[this.starts[call] + place] = value;
     const scalars = recording.liveEntries(entries);
     const lives = recording.liveContentsOf();
     const arrays = entries.filter((entry) => entry.source === "array" && !lives.has(entry));
@@ -99,18 +101,18 @@ export class Program implements ProgramFacts {
     );
     const { offsets, bytes } = placeInArena(inArena.map((entry) => lifetimeOf(entry, this.fusions)));
     this.arenaBytes = bytes;
-    this.offsets = new Map(inArena.map(({ id }, at) => [id, offsets[at]!]));
+    this.offsets = new Map(inArena.map(({ id }, at) => [id, offsets[at]]));
     this.arena = bytes > 0 ? allocateHost(Math.max(bytes, LARGE)) : null;
     if (this.arena) {
       const base = ptr(this.arena.hostBytes());
-      for (const [at, entry] of inArena.entries()) this.addresses[entry.id] = base + offsets[at]!;
+      for (const [at, entry] of inArena.entries()) this.addresses[entry.id] = base + offsets[at];
     }
     this.words = Int32Array.from(this.instructions(new Map(arrays.map((entry, at) => [entry, entries.length + at]))));
     this.steps = recording.steps.map(({ optimizer, slots, rows }) => ({
       ...{ optimizer, slots },
       rows: rows.map(({ call, values, keys }) => ({
         ...{ values, keys },
-        places: rowPlaces(calls[call]!, keys).map((row) => row.map((at) => this.starts[call]! + at)),
+        places: rowPlaces(calls[call], keys).map((row) => row.map((at) => this.starts[call] + at)),
       })),
     }));
     const bytesOf = (entry: Entry) => this.buffers.find(({ slot }) => slot === entry.id)!.bytes;
@@ -120,7 +122,7 @@ export class Program implements ProgramFacts {
     });
     this.draws = recording.draws.map(({ generator, ahead, places }) => ({
       ...{ generator, ahead },
-      places: places.map(({ call, at }) => this.starts[call]! + at),
+      places: places.map(({ call, at }) => this.starts[call] + at),
     }));
     const performed = calls.filter((_, at) => this.needed.has(at));
     this.bytesMoved = { plain: movedBytes(calls, new Set()), fused: movedBytes(performed, local) };
@@ -145,18 +147,18 @@ export class Program implements ProgramFacts {
 
   private instructions(expected: ReadonlyMap<Entry, number>): number[] {
     const words: number[] = [];
-    const fusionAt = new Map(this.fusions.map((fusion) => [fusion.calls[0]!, fusion]));
+    const fusionAt = new Map(this.fusions.map((fusion) => [fusion.calls[0], fusion]));
     for (let at = 0; at < this.calls.length; at++) {
       const fusion = fusionAt.get(at);
       if (!this.needed.has(at)) continue;
       this.firstCalls.push(at);
       if (fusion) {
         words.push(Code.fused, ...this.fusedWords(fusion));
-        at = fusion.calls.at(-1)!;
+        at = lastElement(fusion.calls);
         continue;
       }
-      const { call, operands } = this.calls[at]!;
-      words.push(Code.call, call.ordinal, call.rows, this.starts[at]!, ...operands.map((entry) => entry?.id ?? -1));
+      const { call, operands } = this.calls[at];
+      words.push(Code.call, call.ordinal, call.rows, this.starts[at], ...operands.map((entry) => entry?.id ?? -1));
       for (const entry of operands) {
         const slot = entry && expected.get(entry);
         if (slot === null || slot === undefined) continue;
@@ -170,9 +172,9 @@ export class Program implements ProgramFacts {
   private fusedWords({ calls, units, width, piece, locals, links, buffers }: Fusion): number[] {
     const words = [calls.length, units, piece, width, buffers];
     for (const [index, at] of calls.entries()) {
-      const { call, operands: entries } = this.calls[at]!;
-      const { operands, count } = links[index]!;
-      words.push(call.ordinal, this.starts[at]!, count);
+      const { call, operands: entries } = this.calls[at];
+      const { operands, count } = links[index];
+      words.push(call.ordinal, this.starts[at], count);
       for (const [operand, { offset, step }] of operands.entries()) {
         const entry = entries[operand] ?? null;
         const buffer = entry && locals.get(entry);
@@ -198,7 +200,7 @@ export class Program implements ProgramFacts {
       ...([addresses, addresses.length, stopped] as const),
     );
     outcome.status = status;
-    outcome.call = this.firstCalls[stopped[0]!] ?? this.calls.length;
+    outcome.call = this.firstCalls[stopped[0]] ?? this.calls.length;
     return outcome;
   }
 

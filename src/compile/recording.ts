@@ -1,4 +1,5 @@
 /** Records a run of a function: the calls of the cpu dylib in order, with the storages that they access. */
+import { lastElement } from "../core/collections.ts";
 import type { CapturedCall } from "../observe/capture.ts";
 import { within } from "../observe/within.ts";
 import type { Storage } from "../tensor/storage.ts";
@@ -162,7 +163,7 @@ export class Recording extends Tracking {
   private linkKeys(block: Float64Array, call: number): void {
     if (this.keys.size === 0) return;
     for (let at = 0; at + 1 < block.length; at++) {
-      const known = this.keys.get(block[at]!);
+      const known = this.keys.get(block[at]);
       if (known && block[at + 1] === known.second) known.draw.places.push({ call, at });
     }
   }
@@ -171,7 +172,7 @@ export class Recording extends Tracking {
     if (this.liveRows?.name !== description.name || rows === 0) return;
     const { rows: values } = this.liveRows;
     this.liveRows = null;
-    this.steps.at(-1)!.rows.push({ call, values, keys: Object.keys(values()[0]!) });
+    lastElement(this.steps).rows.push({ call, values, keys: Object.keys(values()[0]) });
   }
 
   dispatched(): void {
@@ -209,7 +210,7 @@ export class Recording extends Tracking {
       if (entry.source === "external" && allowed.has(entry.storage)) continue;
       if (entry.source === "host") continue;
       const what = entry.source === "input" ? `argument ${entry.index}` : "a tensor that is not in its state";
-      const { name, place } = this.calls[entry.last]!;
+      const { name, place } = this.calls[entry.last];
       throw new CompileError(
         "compile",
         "writes",

@@ -150,16 +150,16 @@ export abstract class Replay {
   /** Sets the gradients, and returns the result. */
   protected finish(found: readonly Tensor[], created: ReadonlyMap<Entry, Storage>): unknown {
     const { gradients, parameters } = this;
-    for (let at = 0; at < gradients.length; at++) setGradient(gradients[at]!, parameters[at]!, created);
+    for (let at = 0; at < gradients.length; at++) setGradient(gradients[at], parameters[at], created);
     return valueIn(this.result, (leaf) => this.resultOf(leaf, found, created));
   }
 
   private resultOf(leaf: ResultLeaf, found: readonly Tensor[], created: ReadonlyMap<Entry, Storage>): Tensor {
     const { layout } = leaf;
     if (leaf.from === "entry") return tensorIn(created.get(leaf.entry)!, layout);
-    if (leaf.from === "gradient") return this.parameters[leaf.index]!.grad!;
+    if (leaf.from === "gradient") return this.parameters[leaf.index].grad!;
     if (leaf.from === "tensor") return leaf.isSame ? leaf.tensor : tensorIn(leaf.tensor.storage, layout);
-    const input = found[leaf.index]!;
+    const input = found[leaf.index];
     return leaf.isSame ? input : viewOfInput(input, layout);
   }
 }

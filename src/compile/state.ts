@@ -152,17 +152,17 @@ export class StateSnapshot {
   /** Returns the name of a property that has changed; undefined if none has. Allocates nothing. */
   changed(): string | undefined {
     for (let at = 0; at < this.watched.length; at++) {
-      const { holder, key, value, name } = this.watched[at]!;
+      const { holder, key, value, name } = this.watched[at];
       if (!Object.is(holder[key], value)) return name;
     }
     for (let at = 0; at < this.hooks.length; at++) {
-      const { tensor, count, needs } = this.hooks[at]!;
+      const { tensor, count, needs } = this.hooks[at];
       if ((tensor.hooks?.length ?? 0) !== count) return "the hooks of a parameter";
       if (tensor.requiresGrad !== needs) return "requiresGrad of a parameter";
     }
     for (let at = 0; at < this.keys.length; at++)
-      if (this.state.optimizers[at]!.stepKey() !== this.keys[at])
-        return `the options of ${this.state.optimizers[at]!.name}`;
+      if (this.state.optimizers[at].stepKey() !== this.keys[at])
+        return `the options of ${this.state.optimizers[at].name}`;
     return undefined;
   }
 }

@@ -43,7 +43,7 @@ export function valueIn<Leaf>(tree: Tree<Leaf>, make: (leaf: Leaf) => unknown): 
   if (tree.kind === "leaf") return make(tree.leaf);
   if (tree.kind === "value") return tree.value;
   if (tree.kind === "array") return tree.items.map((item) => valueIn(item, make));
-  return Object.fromEntries(tree.keys.map((key, at) => [key, valueIn(tree.items[at]!, make)]));
+  return Object.fromEntries(tree.keys.map((key, at) => [key, valueIn(tree.items[at], make)]));
 }
 
 /** Returns the leaves in order. */
@@ -87,7 +87,7 @@ export function mismatch(tree: Tree<Layout>, value: unknown, found: Tensor[], pa
   if (tree.kind === "array") {
     if (!Array.isArray(value) || value.length !== tree.items.length) return `${path} has another length`;
     for (let at = 0; at < tree.items.length; at++) {
-      const why = mismatch(tree.items[at]!, value[at], found, path);
+      const why = mismatch(tree.items[at], value[at], found, path);
       if (why !== undefined) return why;
     }
     return undefined;
@@ -97,9 +97,9 @@ export function mismatch(tree: Tree<Layout>, value: unknown, found: Tensor[], pa
   for (const _ in value) count++;
   if (count !== tree.keys.length) return `${path} has other keys`;
   for (let at = 0; at < tree.items.length; at++) {
-    const key = tree.keys[at]!;
+    const key = tree.keys[at];
     if (!Object.hasOwn(value, key)) return `${path} has no ${key}`;
-    const why = mismatch(tree.items[at]!, (value as Record<string, unknown>)[key], found, path);
+    const why = mismatch(tree.items[at], (value as Record<string, unknown>)[key], found, path);
     if (why !== undefined) return why;
   }
   return undefined;

@@ -87,8 +87,8 @@ export class Variant {
     const changed = this.compiled?.snapshot.changed();
     if (changed !== undefined) return `${changed} has changed`;
     for (let at = 0; at < this.parameters.length; at++) {
-      const { grad } = this.parameters[at]!;
-      const { before } = taken.gradients[at]!;
+      const { grad } = this.parameters[at];
+      const { before } = taken.gradients[at];
       if (grad === null ? before !== null : before === null || !isGradientLike(grad, before))
         return "the gradient of a parameter has another layout";
     }
@@ -104,7 +104,7 @@ export class Variant {
     const result = this.replay.run(this.found);
     if (result === RUN_PLAINLY) return result;
     this.replays++;
-    for (const at of this.compiled!.disposed) this.found[at]!.dispose();
+    for (const at of this.compiled!.disposed) this.found[at].dispose();
     return result;
   }
 
@@ -178,9 +178,9 @@ export class Variant {
     const leafOf = (tensor: Tensor): ResultLeaf => this.resultLeaf(recording, tensor, stand);
     const result = treeOf(value, leafOf);
     const returned = this.returned(value, stand, originals);
-    const disposed = [...stand.keys()].filter((at) => stand[at]!.isDisposed);
+    const disposed = [...stand.keys()].filter((at) => stand[at].isDisposed);
     for (const tensor of stand) tensor.dispose();
-    for (const at of disposed) originals[at]!.dispose();
+    for (const at of disposed) originals[at].dispose();
     return { recording, value: returned, snapshot: this.state.snapshot(), result, gradients, disposed };
   }
 
@@ -209,8 +209,8 @@ export class Variant {
     return valueIn(tree, (tensor) => {
       const index = stand.findIndex(({ storage }) => storage === tensor.storage);
       if (index < 0) return tensor.edge === null ? tensor : detach(tensor);
-      const first = stand[index]!;
-      return first === tensor ? originals[index] : viewOfInput(originals[index]!, fromFirst(layoutOf(tensor), first));
+      const first = stand[index];
+      return first === tensor ? originals[index] : viewOfInput(originals[index], fromFirst(layoutOf(tensor), first));
     });
   }
 

@@ -19,7 +19,7 @@ const scripts: readonly string[] = ["train", "generate", "doctor"];
  */
 export function orchardCommand(words: string, clone: boolean = isClone): string {
   if (!clone) return `bunx orchard ${words}`;
-  return scripts.includes(words.split(" ")[0]!) ? `bun run ${words}` : `bun src/cli/orchard.ts ${words}`;
+  return scripts.includes(words.split(" ")[0]) ? `bun run ${words}` : `bun src/cli/orchard.ts ${words}`;
 }
 
 /** Returns the command that builds or reinstalls the dylibs. */

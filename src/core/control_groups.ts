@@ -55,7 +55,7 @@ export function groupFolders(controller: Controller, systemRoot: string): GroupF
 function parseGroups(text: string): { controllers: string[]; path: string }[] {
   return text.split("\n").flatMap((line) => {
     const [, controllers, path] = /^\d+:([^:]*):(\/.*)$/.exec(line) ?? [];
-    return path === undefined ? [] : [{ controllers: controllers!.split(",").filter(Boolean), path }];
+    return path === undefined ? [] : [{ controllers: controllers.split(",").filter(Boolean), path }];
   });
 }
 

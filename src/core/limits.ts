@@ -31,7 +31,7 @@ function affinity(status: string): Limit[] {
   if (list === undefined) return [];
   const counts = list.split(",").map((range) => {
     const [first, last = first] = range.split("-").map(Number);
-    return last! - first! + 1;
+    return last - first + 1;
   });
   const count = counts.reduce((sum, each) => sum + each, 0);
   return count >= 1 ? [{ count, source: "the process's affinity mask" }] : [];

@@ -42,10 +42,10 @@ export function printedLines(lines: readonly string[], what: string): string[] {
 
 /** Pads every column except the last to its widest cell. Columns are two spaces apart. */
 export function printedColumns(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]!.length))) ?? [];
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column].length))) ?? [];
   return rows.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column]!))
+      .map((cell, column) => cell.padEnd(widths[column]))
       .join("  ")
       .trimEnd(),
   );

@@ -20,7 +20,7 @@ function isOlder(version: string, least: string): boolean {
   const numbersOf = (text: string) => text.split(/[.+-]/).map(Number);
   const [actual, others] = [numbersOf(version), numbersOf(least)];
   const at = [0, 1, 2].find((place) => actual[place] !== others[place]);
-  return at !== undefined && !(actual[at]! > others[at]!);
+  return at !== undefined && !(actual[at] > others[at]);
 }
 
 /** @throws {Error} in an engine that cannot run the package. */

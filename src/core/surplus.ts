@@ -102,7 +102,7 @@ function parametersOf(method: Method): string[] {
   let depth = 0;
   let start = text.indexOf("(") + 1;
   for (let at = start; at < text.length; at++) {
-    const letter = text[at]!;
+    const letter = text[at];
     if ("([{".includes(letter)) depth++;
     else if (letter === '"') at = text.indexOf('"', at + 1);
     else if ((letter === "," || letter === ")") && depth === 0) {

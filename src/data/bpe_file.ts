@@ -41,7 +41,7 @@ export const tokenizerFile = ({ tokens, merges }: Vocabulary) => ({
     ...{ dropout: null, unk_token: null, continuing_subword_prefix: null, end_of_word_suffix: null },
     ...{ fuse_unk: false, byte_fallback: false, ignore_merges: false },
     vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
-    merges: merges.map(([left, right]): [string, string] => [tokens[left]!, tokens[right]!]),
+    merges: merges.map(([left, right]): [string, string] => [tokens[left], tokens[right]]),
   },
 });
 
@@ -64,7 +64,7 @@ export function readVocabulary(operation: string, given: unknown): Vocabulary {
   const ids = new Map(tokens.map((token, id) => [token, id]));
   const merges = model["merges"].map((merge) => {
     const [left, right] = Array.isArray(merge) ? merge.map((text) => ids.get(String(text))) : [];
-    if (left === undefined || right === undefined || !ids.has(tokens[left]! + tokens[right]!))
+    if (left === undefined || right === undefined || !ids.has(tokens[left] + tokens[right]))
       throw fail(`its vocabulary lacks the tokens of the merge ${JSON.stringify(merge)}`);
     return [left, right] as const;
   });

@@ -100,7 +100,7 @@ export class BpeTokenizer implements Tokenizer {
     const known = this.remembered.get(word);
     if (known !== undefined) return known;
     const ids = mergeAll(
-      Array.from(this.encoder.encode(word), (byte) => this.idOfByte[byte]!),
+      Array.from(this.encoder.encode(word), (byte) => this.idOfByte[byte]),
       this.ranks,
     );
     if (word.length <= LONGEST_REMEMBERED) {
@@ -134,21 +134,21 @@ function mergeAll(ids: number[], ranks: ReadonlyMap<number, Merge>): readonly nu
   const before = Array.from(ids, (_, at) => at - 1);
   const queue = new TinyQueue<Place>([], (a, b) => a.rank - b.rank || a.at - b.at);
   const find = (at: number) => {
-    if (at < 0 || next[at]! >= end) return;
-    const key = keyOf(ids[at]!, ids[next[at]!]!);
+    if (at < 0 || next[at] >= end) return;
+    const key = keyOf(ids[at], ids[next[at]]);
     const merge = ranks.get(key);
     if (merge) queue.push({ ...merge, at, key });
   };
   for (let at = 0; at + 1 < end; at++) find(at);
   for (let top = queue.pop(); top !== undefined; top = queue.pop()) {
     const { at, id, key } = top;
-    const right = next[at]!;
-    if (ids[at] === GONE || right >= end || keyOf(ids[at]!, ids[right]!) !== key) continue; // already merged
+    const right = next[at];
+    if (ids[at] === GONE || right >= end || keyOf(ids[at], ids[right]) !== key) continue; // already merged
     ids[at] = id;
     ids[right] = GONE;
-    next[at] = next[right]!;
-    if (next[at]! < end) before[next[at]!] = at;
-    find(before[at]!);
+    next[at] = next[right];
+    if (next[at] < end) before[next[at]] = at;
+    find(before[at]);
     find(at);
   }
   return ids.filter((id) => id !== GONE);

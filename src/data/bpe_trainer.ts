@@ -43,7 +43,7 @@ function countWords(texts: Iterable<string>): Map<string, number> {
 }
 
 class Trainer implements Vocabulary {
-  readonly tokens: string[] = [END_OF_TEXT, ...sortedBytes.map((byte) => byteCharacters[byte]!)];
+  readonly tokens: string[] = [END_OF_TEXT, ...sortedBytes.map((byte) => byteCharacters[byte])];
   private readonly ids = new Map(this.tokens.map((token, id) => [token, id]));
   private readonly words: number[][] = [];
   private readonly counts: number[] = [];
@@ -59,9 +59,8 @@ class Trainer implements Vocabulary {
     const encoder = new TextEncoder();
     const found = new Map<number, Set<number>>();
     for (const [text, count] of words) {
-      const word = Array.from(encoder.encode(text), (byte) => idOfByte[byte]!);
-      for (let at = 0; at + 1 < word.length; at++)
-        this.change(word[at]!, word[at + 1]!, count, this.words.length, found);
+      const word = Array.from(encoder.encode(text), (byte) => idOfByte[byte]);
+      for (let at = 0; at + 1 < word.length; at++) this.change(word[at], word[at + 1], count, this.words.length, found);
       this.words.push(word);
       this.counts.push(count);
     }
@@ -82,7 +81,7 @@ class Trainer implements Vocabulary {
     const next = this.next();
     if (next === undefined) return false;
     const { left, right, key, words } = next;
-    const text = this.tokens[left]! + this.tokens[right]!;
+    const text = this.tokens[left] + this.tokens[right];
     const id = this.ids.get(text) ?? this.tokens.length; // two pairs may produce the same text
     if (id === this.tokens.length) this.tokens.push(text);
     this.ids.set(text, id);
@@ -106,17 +105,17 @@ class Trainer implements Vocabulary {
   }
 
   private mergeIn(index: number, left: number, right: number, id: number, found: Map<number, Set<number>>): void {
-    const [word, count] = [this.words[index]!, this.counts[index]!];
+    const [word, count] = [this.words[index], this.counts[index]];
     for (let at = 0; at + 1 < word.length; at++) {
       if (word[at] !== left || word[at + 1] !== right) continue;
       word.splice(at, 2, id);
       if (at > 0) {
-        this.change(word[at - 1]!, left, -count, index, found);
-        this.change(word[at - 1]!, id, count, index, found);
+        this.change(word[at - 1], left, -count, index, found);
+        this.change(word[at - 1], id, count, index, found);
       }
       if (at + 1 < word.length) {
-        this.change(right, word[at + 1]!, -count, index, found);
-        this.change(id, word[at + 1]!, count, index, found);
+        this.change(right, word[at + 1], -count, index, found);
+        this.change(id, word[at + 1], count, index, found);
       }
     }
   }

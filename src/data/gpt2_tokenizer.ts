@@ -70,7 +70,7 @@ export class Gpt2Tokenizer implements Tokenizer {
     const { encoding } = load();
     const words = text.toWellFormed().split(endlessWord);
     return words.length === 1
-      ? encoding.encode(words[0]!, asText)
+      ? encoding.encode(words[0], asText)
       : words.flatMap((word) => encoding.encode(word, asText));
   }
 

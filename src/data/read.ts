@@ -42,7 +42,7 @@ export function* textParts(path: string): Generator<string> {
 /** The index after the last newline between printable characters; 0 if there is none. */
 function lastSplitPoint(bytes: Uint8Array): number {
   for (let index = bytes.byteLength - 2; index > 0; index--)
-    if (bytes[index] === NEWLINE && isPrintable(bytes[index - 1]!) && isPrintable(bytes[index + 1]!)) return index + 1;
+    if (bytes[index] === NEWLINE && isPrintable(bytes[index - 1]) && isPrintable(bytes[index + 1])) return index + 1;
   return 0;
 }
 
@@ -52,6 +52,6 @@ const isPrintable = (byte: number): boolean => byte > 0x20 && byte < 0x7f;
 /** The index of the first byte of the last UTF-8 character. */
 function lastCharacter(bytes: Uint8Array): number {
   let index = bytes.byteLength - 1;
-  while (index > 0 && (bytes[index]! & 0xc0) === 0x80) index--;
+  while (index > 0 && (bytes[index] & 0xc0) === 0x80) index--;
   return index;
 }

@@ -66,7 +66,7 @@ export class TokenWriter {
 
   write(tokens: ArrayLike<number>): void {
     for (let index = 0; index < tokens.length; index++) {
-      const token = tokens[index]!;
+      const token = tokens[index];
       if (token > this.largest) this.largest = token;
       this.buffer[this.buffered++] = token;
       if (this.buffered === BUFFERED_TOKENS) this.flush();
@@ -125,7 +125,7 @@ export class TokenRange {
   copyTo(target: Int32Array, start: number): void {
     for (let done = 0; done < target.length; ) {
       const index = this.begin + start + done;
-      const segment = this.segments[Math.floor(index / SEGMENT_TOKENS)]!;
+      const segment = this.segments[Math.floor(index / SEGMENT_TOKENS)];
       const from = index % SEGMENT_TOKENS;
       const part = segment.subarray(from, from + target.length - done);
       target.set(part, done);

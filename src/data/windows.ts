@@ -148,7 +148,7 @@ const WHOLE: Share = { index: 0, of: 1 };
 
 const describe = (fingerprint: string, seed: bigint): string => {
   const [hash, context] = String(fingerprint).split("/");
-  return `tokens ${hash!.slice(0, 8)}, context ${context}, seed ${seed}`;
+  return `tokens ${hash.slice(0, 8)}, context ${context}, seed ${seed}`;
 };
 
 /**

@@ -1,4 +1,5 @@
 /** The autoencoder between pictures and latents. */
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { aNumber, flag, listOf } from "../core/kinds.ts";
 import { positive } from "../core/options.ts";
@@ -123,8 +124,8 @@ class Encoder extends Module<[x: Tensor], Tensor> {
     super();
     const { inChannels, latentChannels, blockOutChannels: channels, groups } = options;
     const layer = { ...layerOptions(options), padding: 1 };
-    const last = channels.at(-1)!;
-    this.convIn = new Conv2d(inChannels, channels[0]!, 3, layer);
+    const last = lastElement(channels);
+    this.convIn = new Conv2d(inChannels, channels[0], 3, layer);
     this.downBlocks = channels.map(
       (width, at) => new DownStage(options, channels[at - 1] ?? width, width, at === channels.length - 1),
     );
@@ -152,9 +153,9 @@ class Decoder extends Module<[x: Tensor], Tensor> {
     const { outChannels, latentChannels, groups } = options;
     const channels = options.blockOutChannels.toReversed();
     const layer = { ...layerOptions(options), padding: 1 };
-    const last = channels.at(-1)!;
-    this.convIn = new Conv2d(latentChannels, channels[0]!, 3, layer);
-    this.midBlock = new Middle(options, channels[0]!);
+    const last = lastElement(channels);
+    this.convIn = new Conv2d(latentChannels, channels[0], 3, layer);
+    this.midBlock = new Middle(options, channels[0]);
     this.upBlocks = channels.map(
       (width, at) => new UpStage(options, channels[at - 1] ?? width, width, at === channels.length - 1),
     );

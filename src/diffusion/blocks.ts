@@ -58,7 +58,7 @@ export class Attention extends Module<[x: Tensor, context?: Tensor], Tensor> {
   #attended(x: Tensor, context: Tensor): Tensor {
     const heads = (states: Tensor) => ops.transpose(ops.unflatten(states, 2, [this.#heads, -1]), 1, 2);
     const [q, k, v] = [heads(this.toQ.forward(x)), heads(this.toK.forward(context)), heads(this.toV.forward(context))];
-    const path = q.shape[3]! > FUSED_WIDTH ? "unfused" : undefined;
+    const path = q.shape[3] > FUSED_WIDTH ? "unfused" : undefined;
     const attended = ops.flashAttention(q, k, v, { path });
     return this.toOut[0].forward(ops.flatten(ops.transpose(attended, 1, 2), 2));
   }
@@ -69,7 +69,7 @@ const toTokens = (x: Tensor): Tensor => ops.transpose(ops.flatten(x, 2), 1, 2);
 
 /** The inverse of {@link toTokens}. */
 const toPicture = (tokens: Tensor, { shape }: Tensor): Tensor =>
-  ops.reshape(ops.transpose(tokens, 1, 2), [shape[0]!, tokens.shape[2]!, shape[2]!, shape[3]!]);
+  ops.reshape(ops.transpose(tokens, 1, 2), [shape[0], tokens.shape[2], shape[2], shape[3]]);
 
 /** The first layer of a feed-forward: h · gelu(g), where h and g are the halves of a projection. */
 class GatedProjection extends Module<[x: Tensor], Tensor> {
@@ -238,7 +238,7 @@ export class Upsample extends Module<[x: Tensor, size?: readonly number[]], Tens
     this.conv = new Conv2d(channels, channels, 3, { ...options, padding: 1 });
   }
 
-  override forward(x: Tensor, size: readonly number[] = [2 * x.shape[2]!, 2 * x.shape[3]!]): Tensor {
+  override forward(x: Tensor, size: readonly number[] = [2 * x.shape[2], 2 * x.shape[3]]): Tensor {
     return this.conv.forward(ops.interpolate(x, { size: [...size] }));
   }
 }

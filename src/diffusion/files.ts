@@ -128,7 +128,7 @@ export async function fill(model: Module, folder: string, dtype: FloatDType): Pr
   for (const [index, [path, name, shape]] of steps.entries()) {
     if (index % 16 === 0) await yieldToEventLoop();
     const [, above = "", end] = /^(?:(.*)\.)?([^.]+)$/.exec(path)!;
-    Reflect.set(modules.get(above)!, end!, parameterOf(file, name, shape, dtype));
+    Reflect.set(modules.get(above)!, end, parameterOf(file, name, shape, dtype));
   }
 }
 

@@ -1,4 +1,5 @@
 /** The sampling methods: the timesteps of each, and a step from one timestep to the next. */
+import { lastElement } from "../core/collections.ts";
 import * as ops from "../ops/index.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -53,7 +54,7 @@ const mixed = (a: number, x: Tensor, b: number, y: Tensor): Tensor => ops.add(op
 /** Clips predicted data, or applies dynamic thresholding (C. Saharia et al., "Imagen", 2022, section 2.3). */
 function clipped(x: Tensor, options: MethodOptions): Tensor {
   if (options.thresholding) {
-    const flat = ops.reshape(x, [x.shape[0]!, -1]);
+    const flat = ops.reshape(x, [x.shape[0], -1]);
     const high = ops.quantile(ops.abs(flat), options.dynamicThresholdingRatio, { dim: 1, keepdim: true });
     const bound = ops.clamp(high, 1, Math.max(1, options.sampleMaxValue));
     return ops.reshape(ops.div(ops.clamp(flat, ops.neg(bound), bound), bound), [...x.shape]);
@@ -78,7 +79,7 @@ const preserving = (alphas: readonly number[], timesteps: readonly number[]) => 
   initialScale: 1,
   inputScale: () => 1,
   mixture: (at: number) => {
-    const alpha = alphas[timesteps[at]!]!;
+    const alpha = alphas[timesteps[at]];
     return [Math.sqrt(alpha), Math.sqrt(1 - alpha)] as const;
   },
 });
@@ -90,8 +91,8 @@ export function ddpmPlan(options: MethodOptions, count: number): Plan {
   return {
     ...preserving(alphas, timesteps),
     step({ at, x, output, noise }) {
-      const [t, next] = [timesteps[at]!, timesteps[at + 1] ?? -1];
-      const [alpha, nextAlpha] = [alphas[t]!, alphas[next] ?? 1];
+      const [t, next] = [timesteps[at], timesteps[at + 1] ?? -1];
+      const [alpha, nextAlpha] = [alphas[t], alphas[next] ?? 1];
       const [kept, beta] = [alpha / nextAlpha, 1 - alpha / nextAlpha];
       const denoised = clipped(predicted(x, output, alpha, options).data, options);
       const ofData = (Math.sqrt(nextAlpha) * beta) / (1 - alpha);
@@ -109,12 +110,12 @@ export function ddimPlan(options: MethodOptions, count: number): Plan {
   const alphas = alphasOf(options);
   const timesteps = timestepsOf(options, count).map(roundEven);
   const stride = Math.floor(options.trainSteps / count);
-  const last = options.setAlphaToOne ? 1 : alphas[0]!;
+  const last = options.setAlphaToOne ? 1 : alphas[0];
   return {
     ...preserving(alphas, timesteps),
     step({ at, x, output, noise }) {
-      const t = timesteps[at]!;
-      const [alpha, nextAlpha] = [alphas[t]!, t - stride >= 0 ? alphas[t - stride]! : last];
+      const t = timesteps[at];
+      const [alpha, nextAlpha] = [alphas[t], t - stride >= 0 ? alphas[t - stride] : last];
       const found = predicted(x, output, alpha, options);
       const denoised = clipped(found.data, options);
       const variance = ((1 - nextAlpha) / (1 - alpha)) * (1 - alpha / nextAlpha);
@@ -146,19 +147,19 @@ export function pndmPlan(options: MethodOptions, count: number): Plan {
   const even = timestepsOf(options, count).map(roundEven);
   const timesteps = even.length > 1 ? [...even.slice(0, 2), ...even.slice(1)] : even;
   const stride = Math.floor(options.trainSteps / count);
-  const last = options.setAlphaToOne ? 1 : alphas[0]!;
+  const last = options.setAlphaToOne ? 1 : alphas[0];
   let [first, outputs]: [Tensor | undefined, Tensor[]] = [undefined, []];
   return {
     ...preserving(alphas, timesteps),
     step({ at, x: given, output }) {
       const isAgain = at === 1 && first !== undefined;
-      const [t, next] = isAgain ? [timesteps[1]! + stride, timesteps[1]!] : [timesteps[at]!, timesteps[at]! - stride];
+      const [t, next] = isAgain ? [timesteps[1] + stride, timesteps[1]] : [timesteps[at], timesteps[at] - stride];
       const x = isAgain ? first! : given;
       const kept = keep(ops.clone(output));
-      const used = isAgain ? mixed(1 / 2, output, 1 / 2, outputs[0]!) : combined([kept, ...outputs]);
+      const used = isAgain ? mixed(1 / 2, output, 1 / 2, outputs[0]) : combined([kept, ...outputs]);
       if (at === 0) first = keep(ops.clone(given));
       if (!isAgain) outputs = [kept, ...outputs].slice(0, 3);
-      const [alpha, nextAlpha] = [alphas[t]!, next >= 0 ? alphas[next]! : last];
+      const [alpha, nextAlpha] = [alphas[t], next >= 0 ? alphas[next] : last];
       const { data, noise } = predicted(x, used, alpha, options);
       const divisor = alpha * Math.sqrt(1 - nextAlpha) + Math.sqrt(alpha * (1 - alpha) * nextAlpha);
       return { x: mixed(Math.sqrt(nextAlpha / alpha), x, (alpha - nextAlpha) / divisor, noise), denoised: data };
@@ -168,9 +169,9 @@ export function pndmPlan(options: MethodOptions, count: number): Plan {
 
 const combined = (outputs: readonly Tensor[]): Tensor =>
   outputs.length === 1
-    ? outputs[0]!
+    ? outputs[0]
     : outputs
-        .map((output, at) => ops.mul(output, adamsBashforth[outputs.length - 2]![at]!))
+        .map((output, at) => ops.mul(output, adamsBashforth[outputs.length - 2][at]))
         .reduce((sum, part) => ops.add(sum, part));
 
 /** The noise levels of Euler's methods with the final one, and their timesteps. */
@@ -180,9 +181,9 @@ function eulerSigmas(options: MethodOptions, count: number): { timesteps: number
     options.timestepSpacing === "linspace" ? Math.fround(t) : roundEven(t),
   );
   const plain = even.map((t) => interpolated(known, t));
-  const last = options.finalSigmasType === "zero" ? 0 : known[0]!;
+  const last = options.finalSigmasType === "zero" ? 0 : known[0];
   if (!options.useKarrasSigmas) return { timesteps: even, sigmas: [...plain, last].map(Math.fround) };
-  const sigmas = karrasSigmas(plain.at(-1)!, plain[0]!, count);
+  const sigmas = karrasSigmas(lastElement(plain), plain[0], count);
   return {
     timesteps: sigmas.map((sigma) => Math.fround(timestepAt(sigma, known))),
     sigmas: [...sigmas, last].map(Math.fround),
@@ -195,8 +196,8 @@ const exploding = (options: MethodOptions, timesteps: readonly number[], sigmas:
   return {
     timesteps,
     initialScale: options.timestepSpacing === "leading" ? Math.sqrt(largest ** 2 + 1) : largest,
-    inputScale: (at: number) => 1 / Math.sqrt(sigmas[at]! ** 2 + 1),
-    mixture: (at: number) => [1, sigmas[at]!] as const,
+    inputScale: (at: number) => 1 / Math.sqrt(sigmas[at] ** 2 + 1),
+    mixture: (at: number) => [1, sigmas[at]] as const,
   };
 };
 
@@ -216,7 +217,7 @@ export function eulerPlan(options: MethodOptions, count: number): Plan {
   return {
     ...exploding(options, timesteps, sigmas),
     step({ at, x, output }) {
-      const [sigma, next] = [sigmas[at]!, sigmas[at + 1]!];
+      const [sigma, next] = [sigmas[at], sigmas[at + 1]];
       const denoised = explodingData(x, output, sigma, options);
       return { x: mixed(next / sigma, x, 1 - next / sigma, denoised), denoised };
     },
@@ -229,7 +230,7 @@ export function eulerAncestralPlan(options: MethodOptions, count: number): Plan 
   return {
     ...exploding(options, timesteps, sigmas),
     step({ at, x, output, noise }) {
-      const [sigma, next] = [sigmas[at]!, sigmas[at + 1]!];
+      const [sigma, next] = [sigmas[at], sigmas[at + 1]];
       const denoised = explodingData(x, output, sigma, options);
       const up = Math.sqrt((next ** 2 * (sigma ** 2 - next ** 2)) / sigma ** 2);
       const down = Math.sqrt(next ** 2 - up ** 2);
@@ -241,12 +242,12 @@ export function eulerAncestralPlan(options: MethodOptions, count: number): Plan 
 
 function solverSigmas(options: MethodOptions, count: number): { timesteps: number[]; sigmas: number[] } {
   const known = sigmasOf(alphasOf(options));
-  const last = options.finalSigmasType === "zero" ? 0 : known[0]!;
+  const last = options.finalSigmasType === "zero" ? 0 : known[0];
   if (!options.useKarrasSigmas) {
     const timesteps = solverTimestepsOf(options, count);
     return { timesteps, sigmas: [...timesteps.map((t) => interpolated(known, t)), last].map(Math.fround) };
   }
-  const sigmas = karrasSigmas(known[0]!, known.at(-1)!, count);
+  const sigmas = karrasSigmas(known[0], lastElement(known), count);
   const isRounded = options.betaSchedule !== "squaredCosine";
   const timesteps = sigmas.map((sigma) => {
     const t = timestepAt(sigma, known);
@@ -270,9 +271,9 @@ export function dpmSolverPlan(options: MethodOptions, count: number): Plan {
   let previous: Tensor | undefined;
   return {
     ...{ timesteps, initialScale: 1, inputScale: () => 1 },
-    mixture: (at) => [points[at]!.alpha, points[at]!.sigma],
+    mixture: (at) => [points[at].alpha, points[at].sigma],
     step({ at, x, output }) {
-      const [from, to] = [points[at]!, points[at + 1]!];
+      const [from, to] = [points[at], points[at + 1]];
       const denoised = clipped(predicted(x, output, from.alpha ** 2, options).data, {
         ...options,
         clipSample: false,
@@ -283,7 +284,7 @@ export function dpmSolverPlan(options: MethodOptions, count: number): Plan {
       previous = keep(denoised === output ? ops.clone(output) : denoised); // kept for the next step
       if (isFirstOrder(at) || before === undefined)
         return { x: mixed(to.sigma / from.sigma, x, factor, denoised), denoised };
-      const ratio = (from.lambda - points[at - 1]!.lambda) / h;
+      const ratio = (from.lambda - points[at - 1].lambda) / h;
       const slope = options.solverType === "heun" ? to.alpha * (Math.expm1(-h) / h + 1) : factor / 2;
       const change = mixed(1 / ratio, denoised, -1 / ratio, before);
       return { x: mixed(1, mixed(to.sigma / from.sigma, x, factor, denoised), slope, change), denoised };
@@ -302,9 +303,9 @@ export function flowMatchPlan({ trainSteps, shift, stochasticSampling }: MethodO
   return {
     timesteps: sigmas.slice(0, -1).map((sigma) => Math.fround(sigma * trainSteps)),
     ...{ initialScale: 1, inputScale: () => 1 },
-    mixture: (at) => [1 - sigmas[at]!, sigmas[at]!],
+    mixture: (at) => [1 - sigmas[at], sigmas[at]],
     step({ at, x, output, noise }) {
-      const [sigma, next] = [sigmas[at]!, sigmas[at + 1]!];
+      const [sigma, next] = [sigmas[at], sigmas[at + 1]];
       const denoised = mixed(1, x, -sigma, output);
       if (stochasticSampling) return { x: mixed(1 - next, denoised, next, noise()), denoised };
       return { x: mixed(1, x, next - sigma, output), denoised };

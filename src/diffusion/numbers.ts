@@ -100,7 +100,7 @@ export const sigmasOf = (alphas: readonly number[]): number[] =>
 export function interpolated(values: readonly number[], at: number): number {
   const low = Math.max(0, Math.min(Math.floor(at), values.length - 1));
   const high = Math.min(low + 1, values.length - 1);
-  return values[low]! + (values[high]! - values[low]!) * Math.max(0, Math.min(at - low, 1));
+  return values[low] + (values[high] - values[low]) * Math.max(0, Math.min(at - low, 1));
 }
 
 /**
@@ -126,6 +126,6 @@ export function timestepAt(sigma: number, sigmas: readonly number[]): number {
       logs.length - 2,
     ),
   );
-  const share = (logs[low]! - log) / (logs[low]! - logs[low + 1]!);
+  const share = (logs[low] - log) / (logs[low] - logs[low + 1]);
   return low + Math.max(0, Math.min(share, 1));
 }

@@ -273,7 +273,7 @@ export class Scheduler {
       const sigmas = timesteps.map((t) => t / this.trainSteps);
       return [make(sigmas.map((sigma) => 1 - sigma)), make(sigmas)];
     }
-    const alphas = timesteps.map((t) => this.#alphas[t]!);
+    const alphas = timesteps.map((t) => this.#alphas[t]);
     return [make(alphas.map(Math.sqrt)), make(alphas.map((alpha) => Math.sqrt(1 - alpha)))];
   }
 

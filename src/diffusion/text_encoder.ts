@@ -58,7 +58,7 @@ class Embeddings extends Module<[tokens: Tensor], Tensor> {
   }
 
   override forward(tokens: Tensor): Tensor {
-    const positions = ops.narrow(this.positionEmbedding.weight, 0, 0, tokens.shape[1]!);
+    const positions = ops.narrow(this.positionEmbedding.weight, 0, 0, tokens.shape[1]);
     return ops.add(this.tokenEmbedding.forward(tokens), positions);
   }
 }
@@ -190,7 +190,7 @@ export class TextEncoder extends Module<[tokens: Tensor], Tensor> {
   override forward(...values: unknown[]): Tensor {
     const { tokens } = readForward(values);
     const { contextLength } = this.#options;
-    if (tokens.rank !== 2 || tokens.shape[1]! > contextLength || tokens.shape[1] === 0)
+    if (tokens.rank !== 2 || tokens.shape[1] > contextLength || tokens.shape[1] === 0)
       throw new ShapeError(
         "TextEncoder",
         "wrongShape",

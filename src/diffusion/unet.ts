@@ -1,4 +1,5 @@
 /** The U-Net of Stable Diffusion. */
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { aNumber, choice, either, flag, listOf } from "../core/kinds.ts";
 import { count, finite } from "../core/options.ts";
@@ -120,7 +121,7 @@ class DownBlock extends Module<[x: Tensor, time: Tensor, context?: Tensor], Tens
       const mixed = block.forward(states.at(-1) ?? x, time);
       states.push(this.attentions[at]?.forward(mixed, context) ?? mixed);
     }
-    return [...states, ...this.downsamplers.map((part) => part.forward(states.at(-1)!))];
+    return [...states, ...this.downsamplers.map((part) => part.forward(lastElement(states)))];
   }
 }
 
@@ -136,8 +137,8 @@ class MidBlock extends Module<[x: Tensor, time: Tensor, context?: Tensor], Tenso
   }
 
   override forward(x: Tensor, time: Tensor, context?: Tensor): Tensor {
-    const first = this.resnets[0]!.forward(x, time);
-    return this.resnets[1]!.forward(this.attentions[0]?.forward(first, context) ?? first, time);
+    const first = this.resnets[0].forward(x, time);
+    return this.resnets[1].forward(this.attentions[0]?.forward(first, context) ?? first, time);
   }
 }
 
@@ -161,7 +162,7 @@ class UpBlock extends Module<[x: Tensor, states: Tensor[], time: Tensor, context
       result = block.forward(ops.cat([result, states.pop()!], { dim: 1 }), time);
       result = this.attentions[at]?.forward(result, context) ?? result;
     }
-    for (const part of this.upsamplers) result = part.forward(result, states.at(-1)!.shape.slice(2));
+    for (const part of this.upsamplers) result = part.forward(result, lastElement(states).shape.slice(2));
     return result;
   }
 }
@@ -202,18 +203,18 @@ export class UNet extends Module<
     const levels = levelsOf(options);
     const { inChannels, outChannels, blockOutChannels: channels, layersPerBlock, groups } = options;
     const layer = layerOptions(options);
-    const [first, last] = [channels[0]!, channels.length - 1];
+    const [first, last] = [channels[0], channels.length - 1];
     this.#options = options;
     this.convIn = new Conv2d(inChannels, first, 3, { ...layer, padding: 1 });
     this.timeEmbedding = new EmbeddingLayers(first, 4 * first, layer);
     this.downBlocks = levels.map(
       (level, at) =>
         new DownBlock(level, channels[at - 1] ?? first, layersPerBlock, {
-          hasAttention: attention[at]!,
+          hasAttention: attention[at],
           isLast: at === last,
         }),
     );
-    this.midBlock = options.midBlock === "none" ? null : new MidBlock(levels[last]!, options.midBlock === "attention");
+    this.midBlock = options.midBlock === "none" ? null : new MidBlock(levels[last], options.midBlock === "attention");
     this.upBlocks = levels
       .map((level, at) => {
         // each residual block also gets the states of a block on the way down, with the channels of that block's level
@@ -221,8 +222,8 @@ export class UNet extends Module<
           place < layersPerBlock ? level.channels : (channels[at - 1] ?? first),
         );
         const before = [channels[at + 1] ?? level.channels, ...skips.slice(1).map(() => level.channels)];
-        const inputs = skips.map((skip, place) => skip + before[place]!);
-        return new UpBlock(level, inputs, { hasAttention: attention[at]!, isLast: at === 0 });
+        const inputs = skips.map((skip, place) => skip + before[place]);
+        return new UpBlock(level, inputs, { hasAttention: attention[at], isLast: at === 0 });
       })
       .reverse();
     this.convNormOut = new GroupNorm(groups, first, { ...layer, eps: options.normEps });
@@ -248,11 +249,11 @@ export class UNet extends Module<
     this.#check(x, timesteps, context);
     const { flipSinToCos, freqShift, blockOutChannels } = this.#options;
     return tidy(() => {
-      const angles = timestepEmbedding(timesteps, blockOutChannels[0]!, { flipSinToCos, freqShift });
+      const angles = timestepEmbedding(timesteps, blockOutChannels[0], { flipSinToCos, freqShift });
       const time = this.timeEmbedding.forward(toDType(angles, this.convIn.weight.dtype));
       const states = [this.convIn.forward(x)];
-      for (const block of this.downBlocks) states.push(...block.forward(states.at(-1)!, time, context));
-      const middle = states.at(-1)!;
+      for (const block of this.downBlocks) states.push(...block.forward(lastElement(states), time, context));
+      const middle = lastElement(states);
       let result = this.midBlock ? this.midBlock.forward(middle, time, context) : middle;
       for (const block of this.upBlocks) result = block.forward(result, states, time, context);
       return this.convOut.forward(ops.silu(this.convNormOut.forward(result)));
@@ -267,7 +268,7 @@ export class UNet extends Module<
         "wrongShape",
         `expected x to be [batch, ${inChannels}, height, width], got ${x.describe()}`,
       );
-    const batch = x.shape[0]!;
+    const batch = x.shape[0];
     if (timesteps.shape[0] !== 1 && timesteps.shape[0] !== batch)
       throw new ShapeError(
         "UNet",
@@ -309,10 +310,10 @@ function levelsOf(options: Options): Level[] {
       );
   return blockOutChannels.map((channels, at) => {
     if (channels % groups !== 0) throw wrong(`expected ${groups} groups to divide ${channels} channels`);
-    if (channels % heads[at]! !== 0) throw wrong(`expected ${heads[at]} heads to divide ${channels} channels`);
+    if (channels % heads[at] !== 0) throw wrong(`expected ${heads[at]} heads to divide ${channels} channels`);
     return {
-      ...{ ...layerOptions(options), channels, heads: heads[at]!, layers: layers[at]!, groups, linearProjection },
-      ...{ timeWidth: 4 * blockOutChannels[0]!, contextWidth: options.contextWidth ?? undefined, eps: normEps },
+      ...{ ...layerOptions(options), channels, heads: heads[at], layers: layers[at], groups, linearProjection },
+      ...{ timeWidth: 4 * blockOutChannels[0], contextWidth: options.contextWidth ?? undefined, eps: normEps },
     };
   });
 }

@@ -1,7 +1,9 @@
 /** Buckets of gradients. Each bucket is exchanged in one call. */
+
 import { noGrad } from "../autograd/modes.ts";
 import { codepathCount } from "../backend/codepaths.ts";
 import { empty } from "../backend/dispatch.ts";
+import { lastElement } from "../core/collections.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { div_ } from "../ops/copy/inplace.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
@@ -37,14 +39,14 @@ export function layoutOf(
   const buckets: number[][] = [];
   let [bytes, kind] = [Number.POSITIVE_INFINITY, ""];
   for (const index of order) {
-    const parameter = parameters[index]!;
+    const parameter = parameters[index];
     const dtype = sumDType(parameter);
     const bucketKind = `${dtype} ${owners.has(parameter)}`;
     if (bytes >= bucketBytes || kind !== bucketKind) {
       buckets.push([]);
       [bytes, kind] = [0, bucketKind];
     }
-    buckets.at(-1)!.push(index);
+    lastElement(buckets).push(index);
     bytes += parameter.size * bytesOf(dtype);
   }
   return buckets;
@@ -121,7 +123,7 @@ export class CommonBucket implements Bucket {
 
   constructor({ queue }: Connection, exchange: Exchange, members: readonly Tensor[]) {
     this.section = new Section(members);
-    this.memory = keep(empty([this.section.size], sumDType(members[0]!), {}, "dataParallel"));
+    this.memory = keep(empty([this.section.size], sumDType(members[0]), {}, "dataParallel"));
     const { memory, section } = this;
     tidy(() => noGrad(() => section.fill(memory)));
     const isReady = () => this.isAwaited || exchange.isReady(memory);
@@ -166,8 +168,8 @@ export class SharedBucket implements Bucket {
       { length: worldSize },
       (_, owner) => new Section(members.filter((parameter) => owners.get(parameter) === owner)),
     );
-    this.kept = this.sections[rank]!;
-    const [counts, dtype] = [this.sections.map(({ size }) => size), sumDType(members[0]!)];
+    this.kept = this.sections[rank];
+    const [counts, dtype] = [this.sections.map(({ size }) => size), sumDType(members[0])];
     const count = counts.reduce((sum, size) => sum + size, 0);
     const memory = keep(empty([count], dtype, {}, "dataParallel"));
     tidy(() => noGrad(() => this.fill(memory)));

@@ -48,7 +48,7 @@ export class Cuda {
   private number(read: (out: Int32Array) => number): number {
     const out = new Int32Array(1);
     this.check("reading the device", read(out));
-    return out[0]!;
+    return out[0];
   }
 
   /** Creates a stream, which does not wait for the default stream. */

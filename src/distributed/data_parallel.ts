@@ -155,7 +155,7 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   sync(): void {
     if (this.connection === undefined) return;
     this.layout ??= this.agreeOnLayout();
-    for (let next = this.launched.length; next < this.layout.length; next++) this.launch(this.layout[next]!);
+    for (let next = this.launched.length; next < this.layout.length; next++) this.launch(this.layout[next]);
     for (const bucket of this.launched) bucket.finish(this.connection, this.worldSize);
     this.hasShares = this.owners.size > 0;
     this.reset();
@@ -196,16 +196,16 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   /** Starts complete buckets. All ranks use the same order, so a bucket waits for those before it. */
   private launchComplete(layout: Layout): void {
     for (let next = this.launched.length; next < layout.length; next++) {
-      const bucket = layout[next]!;
+      const bucket = layout[next];
       if (!bucket.every((index) => this.arrived.has(index))) return;
       this.launch(bucket);
     }
   }
 
   private launch(bucket: readonly number[]): void {
-    const members = bucket.map((index) => this.parameters[index]!);
+    const members = bucket.map((index) => this.parameters[index]);
     const { connection, exchange, owners, rank, worldSize } = this;
-    const isShared = owners.has(members[0]!);
+    const isShared = owners.has(members[0]);
     this.launched.push(
       isShared
         ? new SharedBucket(connection!, exchange!, members, owners, rank, worldSize)

@@ -33,7 +33,7 @@ export function checkRecords(operation: string, records: Uint8Array): void {
   }
   if (ranksBy.size === 1) return;
   const groups = [...ranksBy.values()].sort((a, b) => b.length - a.length);
-  const described = groups.map((ranks) => `${textOf(each[ranks[0]!]!)} on ${ranksText(ranks)}`);
+  const described = groups.map((ranks) => `${textOf(each[ranks[0]])} on ${ranksText(ranks)}`);
   throw new DistributedError(
     operation,
     "mismatch",

@@ -26,7 +26,7 @@ function turn32(x: Tensor, reduction: Reduction, isForth: boolean): void {
   const bits = new Int32Array(buffer, byteOffset + x.offset * 4, x.size);
   const nan = reduction === "max" ? 0x7fffffff : -0x80000000;
   for (let at = 0; at < bits.length; at++) {
-    const b = bits[at]!;
+    const b = bits[at];
     if (isForth && (b & 0x7fffffff) > INFINITY_32) bits[at] = nan;
     else if (!isForth && b === nan) bits[at] = NAN_32;
     else bits[at] = b < 0 ? b ^ 0x7fffffff : b;
@@ -41,7 +41,7 @@ function turn64(x: Tensor, reduction: Reduction, isForth: boolean): void {
   const bits = new BigInt64Array(buffer, byteOffset + x.offset * 8, x.size);
   const nan = reduction === "max" ? MASK_64 : -(2n ** 63n);
   for (let at = 0; at < bits.length; at++) {
-    const b = bits[at]!;
+    const b = bits[at];
     if (isForth && (b & MASK_64) > INFINITY_64) bits[at] = nan;
     else if (!isForth && b === nan) bits[at] = NAN_64;
     else bits[at] = b < 0n ? b ^ MASK_64 : b;

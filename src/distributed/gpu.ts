@@ -87,10 +87,10 @@ function openGpu(): Own {
 
 /** @throws {DistributedError} `gpuShared` */
 function checkShared(offers: readonly Offer[]): void {
-  const byGpu = Map.groupBy(offers.keys(), (rank) => offers[rank]!.gpu);
+  const byGpu = Map.groupBy(offers.keys(), (rank) => offers[rank].gpu);
   for (const [gpu, ranks] of byGpu) {
-    if (gpu === "" || ranks.length === 1 || ranks.every((rank) => offers[rank]!.isNamed)) continue;
-    const { count } = offers[ranks[0]!]!;
+    if (gpu === "" || ranks.length === 1 || ranks.every((rank) => offers[rank].isNamed)) continue;
+    const { count } = offers[ranks[0]];
     const text =
       `ranks ${ranks.join(" and ")} use the same GPU (${gpu}), and their machine has ${count}: start at most one ` +
       "rank per GPU, or set ORCHARD_METAL_DEVICE=nvidia:0 to share the first one";

@@ -32,7 +32,7 @@ const encode = (port: number, token: string, hosts: readonly string[]): string =
 
 function decode(text: string): { readonly port: number; readonly token: string; readonly hosts: readonly string[] } {
   const [port, token, ...hosts] = text.split(" ");
-  return { port: Number(port), token: token!, hosts: hosts.filter((host) => host !== "") };
+  return { port: Number(port), token: token, hosts: hosts.filter((host) => host !== "") };
 }
 
 const ownAddresses = (): string[] =>
@@ -71,10 +71,10 @@ export class Heartbeat {
     const records = exchange(encode(port, crypto.randomUUID(), ownAddresses())).map(decode);
     const interval = Math.min(LONGEST, (seconds * 1000) / BEATS);
     const others: readonly Address[] = watchedBy(rank, size)
-      .map((other) => ({ rank: other, ...records[other]! }))
+      .map((other) => ({ rank: other, ...records[other] }))
       .filter((other) => other.port > 0);
     const order: Order = {
-      ...{ kind: "start", token: records[0]!.token, rank, others, interval },
+      ...{ kind: "start", token: records[0].token, rank, others, interval },
       ...{ silentIntervals: Math.ceil((seconds * 1000) / interval), silent: heartbeat.silent },
     };
     if (port > 0) worker.postMessage(order);

@@ -74,7 +74,7 @@ export class Mpi {
     this.check("distributed.init", this.functions.MPI_Get_library_version(text, length));
     return (
       textOf(text)
-        .split(/[\n,]/)[0]!
+        .split(/[\n,]/)[0]
         .replace(/Version:\s*/, "")
         .trim() || this.family
     );
@@ -132,7 +132,7 @@ export class Mpi {
   private number(call: (out: Int32Array) => number): number {
     const out = new Int32Array(1);
     this.check("distributed.init", call(out));
-    return out[0]!;
+    return out[0];
   }
 
   /** Returns a communicator of the same ranks with a separate order of calls. */

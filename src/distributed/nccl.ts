@@ -47,7 +47,7 @@ export class NcclLibrary {
     this.functions = dlopen(path, declarations).symbols;
     const version = new Int32Array(1);
     this.check("ncclGetVersion", this.functions.ncclGetVersion(version));
-    const code = version[0]!;
+    const code = version[0];
     this.name = `NCCL ${Math.floor(code / 10_000)}.${Math.floor(code / 100) % 100}.${code % 100}`;
   }
 
@@ -153,7 +153,7 @@ export class Nccl {
       "ncclCommGetAsyncError",
       this.library.functions.ncclCommGetAsyncError(this.communicator, status),
     );
-    if (status[0] !== IN_PROGRESS) this.library.check(name, status[0]!);
+    if (status[0] !== IN_PROGRESS) this.library.check(name, status[0]);
   }
 
   /** Frees the communicator. Every rank must call this. */

@@ -39,7 +39,7 @@ export const encodePeer = ({ place, pid, host }: Peer): string => `${pid}\n${hos
 
 export function decodePeer(text: string): Peer {
   const [pid, host, place] = text.split("\n");
-  return { pid: Number(pid), host: host!, place: place! };
+  return { pid: Number(pid), host: host, place: place };
 }
 
 /** Milliseconds between two checks whether ranks are alive. */
@@ -63,16 +63,16 @@ export class Watch {
 
   /** Returns the lost ranks. */
   lost(): Lost[] {
-    const { place } = this.peers[this.rank]!;
+    const { place } = this.peers[this.rank];
     const missing = new Set(this.missing());
     return [...this.peers.keys()].flatMap((rank) => {
-      const fate = missing.has(rank) ? "silent" : this.peers[rank]!.place === place ? this.fateHere(rank) : undefined;
+      const fate = missing.has(rank) ? "silent" : this.peers[rank].place === place ? this.fateHere(rank) : undefined;
       return fate === undefined ? [] : [{ rank, fate: this.describe(rank, fate) }];
     });
   }
 
   private fateHere(rank: number): "ended" | "stopped" | undefined {
-    const state = stateOf(this.peers[rank]!.pid);
+    const state = stateOf(this.peers[rank].pid);
     if (state === "ended") return state;
     const count = state === "stopped" ? (this.stops.get(rank) ?? 0) + 1 : 0;
     this.stops.set(rank, count);
@@ -80,7 +80,7 @@ export class Watch {
   }
 
   private describe(rank: number, fate: "ended" | "stopped" | "silent"): string {
-    const { pid, host } = this.peers[rank]!;
+    const { pid, host } = this.peers[rank];
     const what = {
       ended: "ended",
       stopped: `has been stopped for ${this.seconds} s`,

@@ -159,7 +159,7 @@ const bytesOf = (bytes: Uint8Array) => ({ bytes, type: "uint8", count: bytes.len
 function parseDescription(text: string): { readonly dtype: DType; readonly shape: Shape } {
   const [, dtype, sizes] = /^(\w+)\[(.*)\]$/.exec(text) ?? [];
   if (dtype === undefined) throw new DistributedError("receive", "mpiFailed", `a message has no header: ${text}`);
-  return { dtype: dtype as DType, shape: sizes === "" ? [] : sizes!.split(", ").map(Number) };
+  return { dtype: dtype as DType, shape: sizes === "" ? [] : sizes.split(", ").map(Number) };
 }
 
 function differenceOf(operation: string, src: number, got: Tensor, shape: Shape, dtype: DType): Error | undefined {

@@ -113,7 +113,7 @@ export function reduceScatterCall(operation: string, x: Tensor, op: ReduceOp): C
       toWire(sum, reduction);
       const part = ownEmpty(shape, sum.dtype, operation);
       const [from, to] = [sum, part].map((each) => reducible(operation, each, reduction));
-      yield mpi.reduceScatter(operation, everyone, from!, to!, reduction);
+      yield mpi.reduceScatter(operation, everyone, from, to, reduction);
       sum.dispose();
       fromWire(part, reduction);
       return finished(part, op, x.dtype);

@@ -142,7 +142,7 @@ async function join(launch: Launch | undefined, options: JoinOptions): Promise<W
   checkLauncher(mpi, launch, size);
   endWithProcess(mpi);
   const peers = exchangeTexts(mpi, size, encodePeer(ownPeer())).map(decodePeer);
-  const local = [...peers.keys()].filter((other) => peers[other]!.place === peers[rank]!.place);
+  const local = [...peers.keys()].filter((other) => peers[other].place === peers[rank].place);
   const heartbeat =
     local.length < size
       ? await Heartbeat.start(rank, size, seconds, (text) => exchangeTexts(mpi, size, text))

@@ -69,7 +69,7 @@ export const expandTo = (x: Tensor, shape: Shape): Tensor => operations.expand(x
 /** Evaluates a polynomial by Horner's rule, the highest coefficient first. */
 export function polynomial(x: Tensor, coefficients: readonly number[]): Tensor {
   const [first, ...rest] = coefficients;
-  let value: Value = first!;
+  let value: Value = first;
   for (const coefficient of rest) value = add(mul(x, value), coefficient);
   return value instanceof Tensor ? value : constant(value, x);
 }

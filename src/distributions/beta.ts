@@ -1,4 +1,5 @@
 /** Distributions that are derived from gamma distributions: Beta, Dirichlet, Student's t. */
+import { lastElement } from "../core/collections.ts";
 import { ShapeError } from "../core/errors.ts";
 import { optional, parameters, required } from "../core/parameters.ts";
 import { select, stack } from "../ops/index.ts";
@@ -172,14 +173,14 @@ export class Dirichlet extends ReparameterizedDistribution {
     const a = this.concentration;
     const total = sumLast(a);
     const spread = sub(sumLast(lgamma(a)), lgamma(total));
-    const rest = mul(sub(total, a.shape.at(-1)!), digamma(total));
+    const rest = mul(sub(total, lastElement(a.shape)), digamma(total));
     return sub(add(spread, rest), sumLast(mul(sub(a, 1), digamma(a))));
   }
 }
 
 /** @internal Throws unless a parameter has a last axis with elements. */
 export function checkVector(operation: string, name: string, x: Tensor): void {
-  if (x.rank >= 1 && x.shape.at(-1)! > 0) return;
+  if (x.rank >= 1 && lastElement(x.shape) > 0) return;
   throw new ShapeError(
     operation,
     "invalidShape",

@@ -1,3 +1,4 @@
+import { lastElement } from "../core/collections.ts";
 import { optional, parameters } from "../core/parameters.ts";
 import {
   argmax,
@@ -267,14 +268,14 @@ export class Categories {
     const isLogits = probs === undefined;
     const name = isLogits ? "logits" : "probs";
     const rule = isLogits ? real : notNegative;
-    const read = readAll(operation, { [name]: isLogits ? logits! : probs }, { [name]: rule }, validateArgs)[name]!;
+    const read = readAll(operation, { [name]: isLogits ? logits! : probs }, { [name]: rule }, validateArgs)[name];
     checkVector(operation, name, read);
     if (!isLogits && validateArgs) checkValues(operation, "the sum of probs", sumLast(read), positive);
     return new Categories(read, isLogits);
   }
 
   get count(): number {
-    return this.given.shape.at(-1)!;
+    return lastElement(this.given.shape);
   }
   get batchShape(): Shape {
     return this.given.shape.slice(0, -1);

@@ -115,7 +115,7 @@ function ofGumbels(p: Gumbel, q: Gumbel): Tensor {
 }
 
 function ofVectors(p: MultivariateNormal, q: MultivariateNormal): Tensor {
-  const size = p.eventShape[0]!;
+  const size = p.eventShape[0];
   const columns = Array.from({ length: size }, (_, at) => p.scaleTril.select(-1, at));
   const traces = columns.map((column) => sumLast(square(q.solved(column))));
   const distance = sumLast(square(q.solved(sub(q.loc, p.loc))));

@@ -1,4 +1,5 @@
 /** Normal distributions of vectors, and the Wishart distribution of their covariances. */
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { optional, parameters, required } from "../core/parameters.ts";
 import { cholesky, inv, logdet, solveTriangular } from "../linalg/index.ts";
@@ -87,7 +88,7 @@ function readMatrix(
       "invalidArgument",
       `expected one of covarianceMatrix, precisionMatrix and scaleTril, got ${given.length}`,
     );
-  const [name, value] = given[0]!;
+  const [name, value] = given[0];
   const read = convertAll({ other, matrix: value! });
   const { matrix } = read;
   if (matrix.rank < 2 || matrix.shape.at(-1) !== matrix.shape.at(-2) || matrix.shape.at(-1) === 0)
@@ -102,7 +103,7 @@ const diagonalOf = (x: Tensor): Tensor => diagonal(x, { dim1: -2, dim2: -1 });
 
 /** Computes L⁻¹ x for vectors x, with broadcasting. */
 function solve(factor: Tensor, x: Tensor): Tensor {
-  const size = x.shape.at(-1)!;
+  const size = lastElement(x.shape);
   const batch = broadcastShapes("solveTriangular", factor.shape.slice(0, -2), x.shape.slice(0, -1));
   const [matrices_, vectors] = [expandTo(factor, [...batch, size, size]), expandTo(withAxis(x), [...batch, size, 1])];
   return select(solveTriangular(matrices_, vectors, { upper: false }), -1, 0);
@@ -111,7 +112,7 @@ function solve(factor: Tensor, x: Tensor): Tensor {
 /** Computes M z column by column, in order, so that it has the same bits on every backend. */
 function productInOrder(matrix: Tensor, z: Tensor): Tensor {
   let total: Tensor | undefined;
-  for (let at = 0; at < z.shape.at(-1)!; at++) {
+  for (let at = 0; at < lastElement(z.shape); at++) {
     const part = mul(select(matrix, -1, at), narrow(z, -1, at, 1));
     total = total === undefined ? part : add(total, part);
   }
@@ -146,7 +147,7 @@ export class MultivariateNormal extends ReparameterizedDistribution {
     checkSize("MultivariateNormal", shape, factor);
     super(other, shape.slice(0, -1), shape.slice(-1));
     this.loc = expandTo(other, shape);
-    this.scaleTril = expandTo(factor, [...shape, shape.at(-1)!]);
+    this.scaleTril = expandTo(factor, [...shape, lastElement(shape)]);
   }
 
   get covarianceMatrix(): Tensor {
@@ -170,10 +171,10 @@ export class MultivariateNormal extends ReparameterizedDistribution {
   }
   protected override density(value: Tensor): Tensor {
     const distance = sumLast(square(solve(this.scaleTril, sub(value, this.loc))));
-    return sub(mul(add(distance, this.loc.shape.at(-1)! * LOG_2_PI), -0.5), this.halfLogDeterminant());
+    return sub(mul(add(distance, lastElement(this.loc.shape) * LOG_2_PI), -0.5), this.halfLogDeterminant());
   }
   protected override uncertainty(): Tensor {
-    return add(this.halfLogDeterminant(), 0.5 * this.loc.shape.at(-1)! * (1 + LOG_2_PI));
+    return add(this.halfLogDeterminant(), 0.5 * lastElement(this.loc.shape) * (1 + LOG_2_PI));
   }
 
   /** @internal ½ ln det Σ */
@@ -244,7 +245,7 @@ export class LowRankMultivariateNormal extends ReparameterizedDistribution {
     if (validateArgs) checkValues(operation, "covDiag", covDiag, positive);
     super(loc, shape.slice(0, -1), shape.slice(-1));
     [this.loc, this.covDiag] = [expandTo(loc, shape), expandTo(covDiag, shape)];
-    this.covFactor = expandTo(covFactor, [...shape, covFactor.shape.at(-1)!]);
+    this.covFactor = expandTo(covFactor, [...shape, lastElement(covFactor.shape)]);
   }
 
   get covarianceMatrix(): Tensor {
@@ -263,7 +264,7 @@ export class LowRankMultivariateNormal extends ReparameterizedDistribution {
 
   protected override draw(shape: Shape, generator: Generator | undefined): Tensor {
     const source = { dtype: this.dtype, generator };
-    const rank = this.covFactor.shape.at(-1)!;
+    const rank = lastElement(this.covFactor.shape);
     const low = productInOrder(this.covFactor, normal([...shape.slice(0, -1), rank], source));
     return sumOf(low, mul(sqrt(this.covDiag), normal(shape, source)), this.loc);
   }
@@ -274,18 +275,18 @@ export class LowRankMultivariateNormal extends ReparameterizedDistribution {
     const whole = sumLast(div(square(difference), this.covDiag));
     const inner = select(matmul(scaled.mT, withAxis(difference)), -1, 0);
     const distance = sub(whole, sumLast(square(solve(factor, inner))));
-    return mul(sumOf(distance, this.logDeterminant(factor), this.loc.shape.at(-1)! * LOG_2_PI), -0.5);
+    return mul(sumOf(distance, this.logDeterminant(factor), lastElement(this.loc.shape) * LOG_2_PI), -0.5);
   }
   protected override uncertainty(): Tensor {
     const { factor } = this.capacitance();
-    return mul(add(this.logDeterminant(factor), this.loc.shape.at(-1)! * (1 + LOG_2_PI)), 0.5);
+    return mul(add(this.logDeterminant(factor), lastElement(this.loc.shape) * (1 + LOG_2_PI)), 0.5);
   }
 
   /** The Cholesky factor of the capacitance, and D⁻¹ W. */
   private capacitance(): { readonly factor: Tensor; readonly scaled: Tensor } {
     const scaled = div(this.covFactor, withAxis(this.covDiag));
     const product = matmul(this.covFactor.mT, scaled);
-    const identity = eye(product.shape.at(-1)!, { dtype: this.dtype });
+    const identity = eye(lastElement(product.shape), { dtype: this.dtype });
     return { factor: cholesky(add(product, identity)), scaled };
   }
   private logDeterminant(factor: Tensor): Tensor {
@@ -331,7 +332,7 @@ export class Wishart extends ReparameterizedDistribution {
   constructor(...values: unknown[]) {
     const { df, validateArgs, ...given } = wishartParameters(values);
     const { other, factor } = readMatrix("Wishart", df, given, validateArgs);
-    const size = factor.shape.at(-1)!;
+    const size = lastElement(factor.shape);
     const enough: Constraint = { expected: `above ${size - 1}`, holds: (x) => gt(x, size - 1), inside: size };
     if (validateArgs) checkValues("Wishart", "df", other, enough);
     const shape = broadcastShapes("Wishart", other.shape, factor.shape.slice(0, -2));
@@ -396,7 +397,7 @@ export class Wishart extends ReparameterizedDistribution {
   }
 
   private get size(): number {
-    return this.eventShape[0]!;
+    return this.eventShape[0];
   }
   /** Adds the axes of the matrices. */
   private ofMatrices(x: Tensor): Tensor {

@@ -5,8 +5,10 @@
  *
  * Errors are a few units in the last place of the largest term.
  */
+
 import { noGrad } from "../autograd/modes.ts";
 import { record } from "../autograd/record.ts";
+import { lastElement } from "../core/collections.ts";
 import { amax, clamp, narrow, round, take, tensor, toDType } from "../ops/index.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
@@ -83,7 +85,7 @@ const LN2_LOW = Math.LN2 - LN2_HIGH;
 /** Coefficients of Σ r^k / k!, the highest first. */
 const exponentialTerms = (count: number): number[] => {
   const terms = [1];
-  for (let k = 1; k < count; k++) terms.unshift(terms[0]! / k);
+  for (let k = 1; k < count; k++) terms.unshift(terms[0] / k);
   return terms;
 };
 
@@ -129,7 +131,7 @@ export const portableSigmoid = (x: Tensor): Tensor =>
 /** Sums the last axis in order, one element after the other. */
 export function portableSum(x: Tensor): Tensor {
   let total = narrow(x, -1, 0, 1);
-  for (let at = 1; at < x.shape.at(-1)!; at++) total = add(total, narrow(x, -1, at, 1));
+  for (let at = 1; at < lastElement(x.shape); at++) total = add(total, narrow(x, -1, at, 1));
   return total;
 }
 

@@ -1,4 +1,5 @@
 /** Invertible functions for transforming distributions. */
+import { lastElement } from "../core/collections.ts";
 import { ShapeError } from "../core/errors.ts";
 import { operand, parameters, required } from "../core/parameters.ts";
 import {
@@ -116,7 +117,7 @@ const [expParameters, sigmoidParameters, tanhParameters, stickParameters, choles
 export class ExpTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
-    expParameters!(values);
+    expParameters(values);
     super();
   }
   override get sign(): Value {
@@ -142,7 +143,7 @@ export class ExpTransform extends Transform {
 export class SigmoidTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
-    sigmoidParameters!(values);
+    sigmoidParameters(values);
     super();
   }
   override get sign(): Value {
@@ -168,7 +169,7 @@ export class SigmoidTransform extends Transform {
 export class TanhTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
-    tanhParameters!(values);
+    tanhParameters(values);
     super();
   }
   override get sign(): Value {
@@ -274,11 +275,11 @@ export class PowerTransform extends Transform {
 export class StickBreakingTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
-    stickParameters!(values);
+    stickParameters(values);
     super(1);
   }
   override forwardShape(shape: Shape): Shape {
-    return [...shape.slice(0, -1), shape.at(-1)! + 1];
+    return [...shape.slice(0, -1), lastElement(shape) + 1];
   }
   protected override apply(x: Tensor): Tensor {
     const part = sigmoid(sub(x, this.offsets(x)));
@@ -287,19 +288,19 @@ export class StickBreakingTransform extends Transform {
     return mul(cat([part, one], -1), cat([one, rest], -1));
   }
   protected override revert(y: Tensor): Tensor {
-    const head = narrow(y, -1, 0, y.shape.at(-1)! - 1);
+    const head = narrow(y, -1, 0, lastElement(y.shape) - 1);
     const rest = sub(1, cumsum(head, -1));
     return add(sub(log(head), log(rest)), this.offsets(head));
   }
   protected override logDerivative(x: Tensor, y: Tensor): Tensor {
     const shifted = sub(x, this.offsets(x));
-    const head = narrow(y, -1, 0, y.shape.at(-1)! - 1);
+    const head = narrow(y, -1, 0, lastElement(y.shape) - 1);
     return sumLast(add(neg(shifted), add(logSigmoid(shifted), log(head))));
   }
 
   /** ln(n − k) for the elements k = 0, 1, … of the last axis */
   private offsets(x: Tensor): Tensor {
-    const count = x.shape.at(-1)!;
+    const count = lastElement(x.shape);
     return log(sub(count + 1, cumsum(ones([count], { dtype: x.dtype }), 0)));
   }
 }
@@ -313,7 +314,7 @@ export class StickBreakingTransform extends Transform {
 export class LowerCholeskyTransform extends Transform {
   constructor();
   constructor(...values: unknown[]) {
-    choleskyParameters!(values);
+    choleskyParameters(values);
     super(2);
   }
   protected override apply(x: Tensor): Tensor {

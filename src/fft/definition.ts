@@ -23,16 +23,16 @@ export function transformed(x: Row, sign: 1 | -1): Row {
   const result = rowOf(n);
   for (let k = 0; k < n; k++)
     for (const [r, { re, im }] of parts.entries()) {
-      const [a, b] = [re[k % size]!, im[k % size]!];
-      const [c, s] = [cosines[(r * k) % n]!, sign * sines[(r * k) % n]!];
-      result.re[k]! += a * c - b * s;
-      result.im[k]! += a * s + b * c;
+      const [a, b] = [re[k % size], im[k % size]];
+      const [c, s] = [cosines[(r * k) % n], sign * sines[(r * k) % n]];
+      result.re[k] += a * c - b * s;
+      result.im[k] += a * s + b * c;
     }
   return result;
 }
 
 const strided = (x: Float64Array, first: number, step: number): Float64Array =>
-  Float64Array.from({ length: x.length / step }, (_, at) => x[first + at * step]!);
+  Float64Array.from({ length: x.length / step }, (_, at) => x[first + at * step]);
 
 function smallestFactor(n: number): number {
   for (let factor = 2; factor * factor <= n; factor++) if (n % factor === 0) return factor;

@@ -90,7 +90,7 @@ function shifted(
   if (dims.length === 0) return x;
   return roll(
     x,
-    dims.map((axis) => by(x.shape[axis]!)),
+    dims.map((axis) => by(x.shape[axis])),
     { dims },
   );
 }

@@ -48,7 +48,7 @@ export function chirpTable(length: number): Float32Array {
       square = (square + 2 * j + 1) % (2 * length);
     }
     const spectrum = transformed({ re, im }, -1);
-    for (let k = 0; k < padded; k++) table.set([spectrum.re[k]! / padded, spectrum.im[k]! / padded], 2 * (length + k));
+    for (let k = 0; k < padded; k++) table.set([spectrum.re[k] / padded, spectrum.im[k] / padded], 2 * (length + k));
     return table;
   });
 }

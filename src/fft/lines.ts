@@ -102,7 +102,7 @@ export function asReal(operation: string, x: Tensor): Tensor {
 
 /** Truncates an axis to a length, or pads it with zeros. */
 export function resized(x: Tensor, axis: number, length: number): Tensor {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   if (size === length) return x;
   if (size > length) return narrow(x, axis, 0, length);
   const shape = x.shape.map((each, at) => (at === axis ? length : each));
@@ -152,7 +152,7 @@ export function linesOf(
   if (new Set(chosen).size !== chosen.length)
     throw new ShapeError(operation, "axisTwice", `dim [${chosen.join(", ")}] names an axis twice`);
   return chosen.map((axis, at) => {
-    const length = s === undefined || s[at] === -1 ? x.shape[axis]! : s[at]!;
+    const length = s === undefined || s[at] === -1 ? x.shape[axis] : s[at];
     return { axis, length: checkLength(operation, length) };
   });
 }

@@ -67,7 +67,7 @@ function realMany(operation: string, { x, s, dim, norm }: Parsed, inverse: boole
   const lines = linesOf(operation, x, s, dim);
   const { axis } = lastOf(operation, lines);
   const given = s?.at(-1) ?? -1;
-  const length = checkLength(operation, given === -1 ? 2 * (x.shape[axis]! - 1) : given);
+  const length = checkLength(operation, given === -1 ? 2 * (x.shape[axis] - 1) : given);
   const operand = asComplex(x);
   return underName(operation, () =>
     tidy(() => {

@@ -46,7 +46,7 @@ const toReal = {
 
 function transform(operation: string, { x, n, dim, norm }: Parsed, kind: Kind): Tensor {
   const axis = lineAxis(operation, x, dim);
-  const length = checkLength(operation, n ?? kind.lengthOf?.(x.shape[axis]!) ?? x.shape[axis]!);
+  const length = checkLength(operation, n ?? kind.lengthOf?.(x.shape[axis]) ?? x.shape[axis]);
   const { inverse } = kind;
   const line = { operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) };
   const operand = kind.prepare(operation, x);

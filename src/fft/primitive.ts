@@ -26,7 +26,7 @@ export function partsOf(x: Tensor, axis: number): { outer: number; length: numbe
   const product = (sizes: readonly number[]) => sizes.reduce((size, each) => size * each, 1);
   return {
     outer: product(x.shape.slice(0, axis)),
-    length: x.shape[axis]!,
+    length: x.shape[axis],
     inner: product(x.shape.slice(axis + 1, -1)),
   };
 }

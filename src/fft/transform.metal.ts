@@ -137,7 +137,7 @@ const tooLong = (length: number): string | undefined =>
     : "the line is too long for two steps in threadgroup memory";
 
 export const complexMetal: MetalImplementation<ComplexTransform, [Tensor, ...Tensor[]], [Tensor]> = {
-  unsupported: (call) => noFloat64(call) ?? tooLong(call.inputs[0]!.shape[call.attributes.axis]!),
+  unsupported: (call) => noFloat64(call) ?? tooLong(call.inputs[0].shape[call.attributes.axis]),
   run({ inputs: [x, table = x], outputs: [out], attributes: { axis, inverse, scale } }) {
     const parts = partsOf(x, axis);
     const end: End = { row: parts.length, length: parts.length, flags: 0 };

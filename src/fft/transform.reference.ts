@@ -13,13 +13,13 @@ export const complexReference: Implementation<ComplexTransform, [Tensor], [Tenso
       const first = Math.floor(line / inner) * length * inner + (line % inner);
       const row = rowOf(length);
       for (let j = 0; j < length; j++) {
-        row.re[j] = numbers[2 * (first + j * inner)]!;
-        row.im[j] = numbers[2 * (first + j * inner) + 1]!;
+        row.re[j] = numbers[2 * (first + j * inner)];
+        row.im[j] = numbers[2 * (first + j * inner) + 1];
       }
       const { re, im } = transformed(row, inverse ? 1 : -1);
       for (let k = 0; k < length; k++) {
-        results[2 * (first + k * inner)] = scale * re[k]!;
-        results[2 * (first + k * inner) + 1] = scale * im[k]!;
+        results[2 * (first + k * inner)] = scale * re[k];
+        results[2 * (first + k * inner) + 1] = scale * im[k];
       }
     }
     store(out, results);
@@ -47,8 +47,8 @@ function spectrumOf(row: Float64Array, { length, inverse, scale }: RealTransform
   const { re, im } = transformed({ re: row, im: new Float64Array(length) }, inverse ? 1 : -1);
   const result = new Float64Array(pairsOf(length));
   for (let k = 0; 2 * k < result.length; k++) {
-    result[2 * k] = scale * re[k]!;
-    result[2 * k + 1] = 2 * k === length || k === 0 ? 0 : scale * im[k]!;
+    result[2 * k] = scale * re[k];
+    result[2 * k + 1] = 2 * k === length || k === 0 ? 0 : scale * im[k];
   }
   return result;
 }
@@ -57,11 +57,11 @@ function realOf(pairs: Float64Array, { length, inverse, scale }: RealTransform):
   const row = rowOf(length);
   for (let k = 0; 2 * k <= length; k++) {
     const hasPair = k > 0 && 2 * k < length;
-    row.re[k] = pairs[2 * k]!;
-    row.im[k] = hasPair ? pairs[2 * k + 1]! : 0;
+    row.re[k] = pairs[2 * k];
+    row.im[k] = hasPair ? pairs[2 * k + 1] : 0;
     if (!hasPair) continue;
-    row.re[length - k] = pairs[2 * k]!;
-    row.im[length - k] = -pairs[2 * k + 1]!;
+    row.re[length - k] = pairs[2 * k];
+    row.im[length - k] = -pairs[2 * k + 1];
   }
   return transformed(row, inverse ? 1 : -1).re.map((value) => scale * value);
 }

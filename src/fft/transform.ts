@@ -1,8 +1,10 @@
 /** Transforms of pairs of real and imaginary parts, and their gradients, which are transforms too. */
+
 import { noGrad } from "../autograd/modes.ts";
 import { record } from "../autograd/record.ts";
 import { execute, firstBackendOf } from "../backend/dispatch.ts";
 import { definePrimitive } from "../backend/primitive.ts";
+import { lastElement } from "../core/collections.ts";
 import { contiguous } from "../ops/copy/copy.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
@@ -43,7 +45,7 @@ function inputsOf(x: Tensor, length: number): Tensor[] {
 export function transformPairs(operation: string, x: Tensor, attributes: ComplexTransform): Tensor {
   const output = execute(
     complexPrimitive,
-    inputsOf(x, x.shape[attributes.axis]!),
+    inputsOf(x, x.shape[attributes.axis]),
     x.shape,
     x.dtype,
     attributes,
@@ -65,7 +67,7 @@ export function transformPairs(operation: string, x: Tensor, attributes: Complex
  * @returns [..., n / 2 + 1, 2]
  */
 export function realToSpectrum(operation: string, x: Tensor, direction: Direction): Tensor {
-  const length = x.shape.at(-1)!;
+  const length = lastElement(x.shape);
   const shape = [...x.shape.slice(0, -1), Math.floor(length / 2) + 1, 2];
   const attributes = { ...direction, length, toReal: false };
   const output = execute(realPrimitive, inputsOf(x, length), shape, x.dtype, attributes, operation);

@@ -71,7 +71,7 @@ function errorOf(
   const position = codes.findIndex((code) => code !== 0);
   if (position < 0) return undefined;
   const batch = coordinatesOf(shape, position);
-  const pivot = codes[position]!;
+  const pivot = codes[position];
   const which = batch.length === 0 ? "the matrix" : `the matrix at [${batch.join(", ")}] of the batch`;
   return new LinAlgError(operation, `${which} ${problem(pivot)}`, batch, pivot);
 }

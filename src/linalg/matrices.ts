@@ -5,7 +5,9 @@
  * primitive returns `info`, it is one int32 per matrix: 0, or the position of a failure, counted from 1. The lowerings
  * in complex/ compute with complex matrices.
  */
+
 import { noGrad } from "../autograd/modes.ts";
+import { lastElement } from "../core/collections.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
 import { conjugate } from "../ops/complex/part.ts";
 import { toDType } from "../ops/copy/cast.ts";
@@ -82,7 +84,7 @@ export const stridesLike = (x: Tensor, shape: Shape = x.shape): readonly number[
   isTransposed(x) ? swapped(rowMajorStrides(swapped(shape))) : undefined;
 
 /** Swaps the last two numbers. */
-const swapped = (list: readonly number[]): number[] => [...list.slice(0, -2), list.at(-1)!, list.at(-2)!];
+const swapped = (list: readonly number[]): number[] => [...list.slice(0, -2), lastElement(list), list.at(-2)!];
 
 /** Transposes matrices, as a view. */
 export const mT = <D extends DType>(x: Tensor<D>): Tensor<D> => transpose(x, -2, -1);
@@ -111,5 +113,5 @@ export interface Matrices {
 export const matricesOf = ({ shape }: Tensor): Matrices => ({
   batch: elementCount(shape.slice(0, -2)),
   rows: shape.at(-2)!,
-  columns: shape.at(-1)!,
+  columns: lastElement(shape),
 });

@@ -38,7 +38,7 @@ export function rocAuc(scores: Tensor, target: Tensor, options?: AucOptions): nu
 export function rocAuc(...values: unknown[]): number {
   const { scores, target, average } = aucParameters(values);
   checkOperands(scores, target);
-  const classes = scores.rank === 1 ? 2 : scores.shape[1]!;
+  const classes = scores.rank === 1 ? 2 : scores.shape[1];
   const labels = numbersOf("rocAuc", "target", target);
   const wrong = labels.find((label) => !(label >= 0 && label < classes));
   if (wrong !== undefined) fail("outOfRange", `expected class numbers in target below ${classes}, got ${wrong}`);
@@ -53,7 +53,7 @@ export function rocAuc(...values: unknown[]): number {
   );
   const weightOf = (which: number) => (average === "macro" ? 1 : labels.filter((label) => label === which).length);
   const weights = areas.map((_, which) => weightOf(which));
-  return sum(areas.map((area, which) => area * weights[which]!)) / sum(weights);
+  return sum(areas.map((area, which) => area * weights[which])) / sum(weights);
 }
 
 function checkOperands(scores: Tensor, target: Tensor): void {
@@ -74,10 +74,10 @@ function checkOperands(scores: Tensor, target: Tensor): void {
  * of pairs.
  */
 function areaOf(scores: Float64Array, isPositive: (at: number) => boolean): number {
-  const order = Array.from(scores.keys()).sort((a, b) => scores[a]! - scores[b]! || 0); // ∞ − ∞ is NaN
+  const order = Array.from(scores.keys()).sort((a, b) => scores[a] - scores[b] || 0); // ∞ − ∞ is NaN
   let [ranks, positives] = [0, 0];
   for (let start = 0, end = 0; start < order.length; start = end) {
-    while (end < order.length && scores[order[end]!] === scores[order[start]!]) end++;
+    while (end < order.length && scores[order[end]] === scores[order[start]]) end++;
     const tied = order.slice(start, end).filter(isPositive).length;
     ranks += tied * ((start + 1 + end) / 2);
     positives += tied;

@@ -67,6 +67,6 @@ export function confusionMatrix(...values: unknown[]): Tensor<"int64"> {
   const given = confusionParameters(values);
   const { predicted, target, classes } = labelsOf("confusionMatrix", given.predicted, given.target, given.classes);
   const counts = new BigInt64Array(classes * classes);
-  for (let at = 0; at < target.length; at++) counts[target[at]! * classes + predicted[at]!]!++;
+  for (let at = 0; at < target.length; at++) counts[target[at] * classes + predicted[at]]++;
   return tensor(counts, { shape: [classes, classes] });
 }

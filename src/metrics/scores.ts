@@ -134,11 +134,11 @@ function countsOf({ predicted, target, classes }: Labels): Counts[] {
     ...[Float64Array, Float64Array, Float64Array],
   ];
   for (let at = 0; at < target.length; at++) {
-    if (predicted[at] === target[at]) hits[target[at]!]!++;
-    predictions[predicted[at]!]!++;
-    targets[target[at]!]!++;
+    if (predicted[at] === target[at]) hits[target[at]]++;
+    predictions[predicted[at]]++;
+    targets[target[at]]++;
   }
-  return Array.from(hits, (hit, at) => ({ hits: hit, predicted: predictions[at]!, target: targets[at]! }));
+  return Array.from(hits, (hit, at) => ({ hits: hit, predicted: predictions[at], target: targets[at] }));
 }
 
 /** The counts of class 1. */

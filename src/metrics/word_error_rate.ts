@@ -1,4 +1,5 @@
 /** The word error rate of transcripts. */
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { either, listOf, text } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
@@ -33,16 +34,16 @@ export function wordErrorRate(...values: unknown[]): number {
   const [wanted, given] = [references, hypotheses].map((each) =>
     (typeof each === "string" ? [each] : each).map(wordsOf),
   );
-  if (wanted!.length !== given!.length)
+  if (wanted.length !== given.length)
     throw new ArgumentError(
       "wordErrorRate",
       "differentCounts",
-      `expected one hypothesis for each of ${wanted!.length} references, got ${given!.length}`,
+      `expected one hypothesis for each of ${wanted.length} references, got ${given.length}`,
     );
-  const count = wanted!.reduce((total, words) => total + words.length, 0);
+  const count = wanted.reduce((total, words) => total + words.length, 0);
   if (count === 0)
     throw new ArgumentError("wordErrorRate", "noWords", "expected references with at least one word, got none");
-  return wanted!.reduce((total, words, at) => total + distance(words, given![at]!), 0) / count;
+  return wanted.reduce((total, words, at) => total + distance(words, given[at]), 0) / count;
 }
 
 /** Splits a text as jiwer does: several white spaces count as one space. */
@@ -55,8 +56,8 @@ function distance(wanted: readonly string[], given: readonly string[]): number {
   for (const [index, word] of wanted.entries()) {
     const next = [index + 1];
     for (const [at, other] of given.entries())
-      next.push(Math.min(row[at]! + (word === other ? 0 : 1), row[at + 1]! + 1, next[at]! + 1));
+      next.push(Math.min(row[at] + (word === other ? 0 : 1), row[at + 1] + 1, next[at] + 1));
     row = next;
   }
-  return row.at(-1)!;
+  return lastElement(row);
 }

@@ -32,7 +32,7 @@ export class FlashAttentionLog implements Recorder {
     const pass = passes[operation];
     if (pass === undefined) return;
     const { inputs: names } = attributes as { readonly inputs: readonly string[] };
-    const operands = names.map((name, at) => [name, inputs[at]!] as const);
+    const operands = names.map((name, at) => [name, inputs[at]] as const);
     if (failure !== undefined) {
       log(pass, `failed on ${backend} after ${report.milliseconds.toFixed(3)} ms: ${firstLine(failure)}`);
       return;
@@ -60,6 +60,6 @@ function describe(
 }
 
 const firstLine = (failure: unknown): string =>
-  (failure instanceof Error ? failure.message : String(failure)).split("\n", 1)[0]!;
+  (failure instanceof Error ? failure.message : String(failure)).split("\n", 1)[0];
 
 const log = (pass: Pass, what: string): void => console.error(`[orchard] flashAttention ${pass}: ${what}`);

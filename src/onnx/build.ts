@@ -86,7 +86,7 @@ function buildGraph(graph: GraphProto, context: Context, outer: (name: string) =
   // Some exporters write weights as nodes.
   const nodes = graph.nodes.filter((node) => {
     const value = constantOf(node);
-    if (value) add(node.outputs[0]!, { ...value, name: node.outputs[0]! });
+    if (value) add(node.outputs[0], { ...value, name: node.outputs[0] });
     return value === undefined;
   });
   if (graph.sparse.length > 0) throw damaged(place, "it has sparse initializers, which are not supported");

@@ -60,7 +60,7 @@ async function timed(model: OnnxModel, sizes: Readonly<Record<string, number>>):
     for (const value of Object.values(results)) if (value instanceof Tensor) value.dataSync();
     times.push(performance.now() - start);
   }
-  const median = times.toSorted((a, b) => a - b)[Math.floor(REPETITIONS / 2)]!;
+  const median = times.toSorted((a, b) => a - b)[Math.floor(REPETITIONS / 2)];
   const lines = Object.entries(results).map(([name, value]) => `  ${name}: ${describeResult(value)}`);
   return ["results", ...lines, `median time of ${REPETITIONS} runs: ${median.toFixed(1)} ms`].join("\n");
 }

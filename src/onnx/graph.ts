@@ -1,4 +1,5 @@
 /** A graph of nodes, checked and in the order in which it runs. */
+import { lastElement } from "../core/collections.ts";
 import { FileFormatError } from "../core/errors.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -225,7 +226,7 @@ export function inOrder<T extends { readonly inputs: readonly string[]; readonly
   const waiting = nodes.toReversed();
   const open = new Set<T>();
   while (waiting.length > 0) {
-    const node = waiting.at(-1)!;
+    const node = lastElement(waiting);
     if (done.has(node)) {
       waiting.pop();
       continue;

@@ -142,10 +142,10 @@ class FilePages {
 
   byte(at: number): number {
     const offset = at - this.start;
-    if (offset >= 0 && offset < this.page.length) return this.page[offset]!;
+    if (offset >= 0 && offset < this.page.length) return this.page[offset];
     this.page = this.file.read(at, Math.min(PAGE, this.file.byteLength - at));
     this.start = at;
-    return this.page[0]!;
+    return this.page[0];
   }
 
   copy(start: number, end: number): Uint8Array {

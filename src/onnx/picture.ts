@@ -140,7 +140,7 @@ function pathThrough(points: readonly Point[]): string {
   const [first, ...rest] = points as [Point, ...Point[]];
   const last = rest.at(-1) ?? first;
   const curves = rest.slice(0, -1).map((point, at) => {
-    const next = rest[at + 1]!;
+    const next = rest[at + 1];
     const end = at === rest.length - 2 ? next : { x: (point.x + next.x) / 2, y: (point.y + next.y) / 2 };
     return `Q${place(point)} ${place(end)}`;
   });

@@ -141,7 +141,7 @@ function readInts(list: bigint[], reader: PbfReader): void {
 /** Reads all 64 bits, which a JavaScript number can't represent. */
 function readInt(reader: PbfReader): bigint {
   const start = reader.pos;
-  while (reader.buf[reader.pos]! >= 0x80) reader.pos++;
+  while (reader.buf[reader.pos] >= 0x80) reader.pos++;
   reader.pos++;
   const [value] = varintsIn(reader.buf.subarray(start, reader.pos));
   return value ?? 0n;

@@ -91,7 +91,7 @@ function quantizeWeights(
     const uses = new Set(list.map((step) => (step.isFunction ? undefined : useOf(step, name))));
     const [use] = uses;
     if (uses.size !== 1 || use === undefined || captured.has(name) || x.rank !== 2 || !floats.has(x.dtype)) continue;
-    const format = formatFor(storing.format!, x.shape[use === "product" ? 0 : 1]!);
+    const format = formatFor(storing.format!, x.shape[use === "product" ? 0 : 1]);
     if (format === undefined) continue;
     const weight = use === "product" ? ops.transpose(x, 0, 1).contiguous() : x;
     const packed = typeof format === "string" ? quantizeGgml(weight, format) : quantize(weight, format);
@@ -124,6 +124,6 @@ function rowsOf(weight: QuantizedTensor): Operator {
   const table = new QuantizedEmbedding(weight);
   return (call) => {
     const index = call.tensor(0);
-    return table.forward(ops.where(ops.lt(index, 0), ops.add(index, weight.shape[0]!), index).to(index.dtype));
+    return table.forward(ops.where(ops.lt(index, 0), ops.add(index, weight.shape[0]), index).to(index.dtype));
   };
 }

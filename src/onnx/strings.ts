@@ -65,7 +65,7 @@ export function indexed(operator: string, inputs: readonly Value[]): Indexed | u
   const toStrings = (value: Value): Value => {
     if (!(value instanceof Tensor)) return Array.isArray(value) ? value.map(toStrings) : value;
     return stringsOf(
-      Array.from(value.dataSync() as BigInt64Array, (at) => all[Number(at)]!),
+      Array.from(value.dataSync() as BigInt64Array, (at) => all[Number(at)]),
       value.shape,
     );
   };

@@ -183,8 +183,8 @@ function fromBytes(bytes: Uint8Array, type: ElementType, count: number): Element
 function fromCodes(bytes: Uint8Array, { bits, wraps, values }: ElementType, count: number): number[] {
   const perByte = 8 / bits;
   return Array.from({ length: count }, (_, at) => {
-    const code = (bytes[Math.floor(at / perByte)]! >> ((at % perByte) * bits)) & (2 ** bits - 1);
-    if (values) return values[code]!;
+    const code = (bytes[Math.floor(at / perByte)] >> ((at % perByte) * bits)) & (2 ** bits - 1);
+    if (values) return values[code];
     return wraps!.isSigned && code >= 2 ** (bits - 1) ? code - 2 ** bits : code;
   });
 }

@@ -151,8 +151,8 @@ function updateOne(slot: Slot<AdafactorOptions>, gradient: Tensor): void {
 /** Updates the averages, and returns the estimated variance of each element. */
 function varianceOf({ state }: Slot<AdafactorOptions>, g: Tensor, weight: Tensor | number, eps: number): Tensor {
   const blend = (name: string, value: Tensor): Tensor => {
-    const next: Tensor = lerp(state[name]!, value, weight);
-    copyInto(state[name]!, next);
+    const next: Tensor = lerp(state[name], value, weight);
+    copyInto(state[name], next);
     return next;
   };
   if (g.rank < 2) return blend("variance", square(g));

@@ -1,5 +1,5 @@
 /** Variants of Adam: Adamax (infinity norm), NAdam (Nesterov momentum) and RAdam (rectified variance). */
-import { getOrMake } from "../core/collections.ts";
+import { getOrMake, lastElement } from "../core/collections.ts";
 import { checkNumber, notNegative } from "../core/options.ts";
 import type { Given } from "../core/parameters.ts";
 import { FusedOptimizer, type FusedOptions } from "./fused.ts";
@@ -188,6 +188,6 @@ export class NAdam extends AdamVariant<NAdamOptions> {
 
 /** The product of the first `steps` factors, cached in `known`. It underflows to 0 after some thousands of them. */
 function productOf(known: number[], factor: (step: number) => number, steps: number): number {
-  while (known.length <= steps && known.at(-1)! > 0) known.push(known.at(-1)! * factor(known.length));
-  return known[Math.min(steps, known.length - 1)]!;
+  while (known.length <= steps && lastElement(known) > 0) known.push(lastElement(known) * factor(known.length));
+  return known[Math.min(steps, known.length - 1)];
 }

@@ -102,8 +102,8 @@ export class AveragedWeights {
     const restore = () =>
       noGrad(() => {
         for (const [at, { parameter }] of this.#members.entries()) {
-          copyInto(parameter, before[at]!);
-          before[at]!.dispose();
+          copyInto(parameter, before[at]);
+          before[at].dispose();
         }
       });
     this.copyToParameters();
@@ -146,7 +146,7 @@ export class AveragedWeights {
       if (!isThere)
         throw differs(`${name} to be ${dtype}[${parameter.shape.join(", ")}], got ${describeValue(average)}`);
     }
-    const copies = noGrad(() => expected.map(({ name }) => keep(clone(tensors[name]!))));
+    const copies = noGrad(() => expected.map(({ name }) => keep(clone(tensors[name]))));
     for (const [at, member] of this.#members.entries()) {
       member.average?.dispose();
       member.average = copies[at];

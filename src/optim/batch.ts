@@ -36,9 +36,9 @@ export function makeBatch(members: readonly Member[]): Batch {
     starts.set(member, plane);
     plane += Math.ceil(member.parameter.size / ALIGNMENT) * ALIGNMENT;
   }
-  const first = Object.values(members[0]!.state);
+  const first = Object.values(members[0].state);
   if (first.length === 0) return { state: null, plane, starts };
-  const state = keep(empty([first.length, plane], first[0]!.dtype, { label: "optimizer state" }, "step"));
+  const state = keep(empty([first.length, plane], first[0].dtype, { label: "optimizer state" }, "step"));
   for (const [member, start] of starts) moveInto(state, plane, start, member);
   return { state, plane, starts };
 }

@@ -65,7 +65,7 @@ export function clipGradNorm(...values: unknown[]): Tensor {
     tidy(() => {
       const factor = clamp(div(maxNorm, add(total, EPSILON)), { max: 1 });
       const products = scaled("clipGradNorm", gradientsOf(owners), factor);
-      for (const [index, owner] of owners.entries()) replaceGradient(owner, products[index]!);
+      for (const [index, owner] of owners.entries()) replaceGradient(owner, products[index]);
     });
     return total;
   });
@@ -121,9 +121,9 @@ function normOfRanks(shared: readonly Tensor[], owners: readonly WithGradient[],
       ),
     );
     const [sharded, common] = norms.map((each) => Number(each.item()));
-    const exchanged = fromArray(Float64Array.of(p === Infinity ? sharded! : sharded! ** p));
+    const exchanged = fromArray(Float64Array.of(p === Infinity ? sharded : sharded ** p));
     const all = Number(allReduce(exchanged, { op: p === Infinity ? "max" : "sum" }).item());
-    const total = p === Infinity ? Math.max(all, common!) : (all + common! ** p) ** (1 / p);
+    const total = p === Infinity ? Math.max(all, common) : (all + common ** p) ** (1 / p);
     const isWide = [...shared, ...owners].some(({ dtype }) => realDType(dtype) === "float64");
     return full([], total, { dtype: isWide ? "float64" : "float32" });
   });

@@ -25,7 +25,7 @@ export function formatOptimizer({ name, groups, slots }: Printable): string {
 }
 
 const groupName = (groups: readonly ParameterGroup<LearningRate>[], index: number): string =>
-  groups.length === 1 ? "" : `group ${index} (${printedCount(groups[index]!.parameters.length, "parameter")}): `;
+  groups.length === 1 ? "" : `group ${index} (${printedCount(groups[index].parameters.length, "parameter")}): `;
 
 /** Omits options that are false, and shows the initial learning rate only if a schedule has changed it. */
 function optionsOf({ parameters: _, lr, initialLr, ...options }: ParameterGroup<LearningRate>): string {

@@ -1,6 +1,7 @@
 /** Optimizers whose update rule is elementwise. */
 
 import { firstBackendOf } from "../backend/dispatch.ts";
+import { lastElement } from "../core/collections.ts";
 import { capture } from "../observe/capture.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Batch, isBatchOf, makeBatch } from "./batch.ts";
@@ -50,7 +51,7 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
         coefficients: this.coefficientsOf(slot),
       }));
       capture?.live(updateCall.description.name, () => this.coefficientsFor(slots));
-      updateBatch(this.name, this.ruleOf(slots[0]!.group), batch, steps);
+      updateBatch(this.name, this.ruleOf(slots[0].group), batch, steps);
       return batch;
     });
     for (const batch of this.batches) if (!batches.includes(batch)) batch.state?.dispose();
@@ -92,11 +93,11 @@ function inBatches<Options>(updates: readonly Update<Options>[], mostMembers: nu
   const batches: Update<Options>[][] = [];
   let elements = Infinity;
   for (const update of updates) {
-    if (elements >= MOST_ELEMENTS || batches.at(-1)!.length === mostMembers) {
+    if (elements >= MOST_ELEMENTS || lastElement(batches).length === mostMembers) {
       batches.push([]);
       elements = 0;
     }
-    batches.at(-1)!.push(update);
+    lastElement(batches).push(update);
     elements += update.slot.parameter.size;
   }
   return batches;

@@ -196,7 +196,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const { direction, stepSize } = this.#memory!;
     const before = this.slots.map(({ parameter }) => noGrad(() => keep(clone(parameter))));
     const restore = () => {
-      for (const [at, { parameter }] of this.slots.entries()) copyInto(parameter, before[at]!);
+      for (const [at, { parameter }] of this.slots.entries()) copyInto(parameter, before[at]);
     };
     const evaluate = (t: number): Point => {
       this.move(t, direction);
@@ -221,7 +221,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         `expected the function to return the loss, a tensor of one element, got ${describeValue(first)}`,
       );
     this.#evaluations++;
-    const { maximize } = this.groups[0]!;
+    const { maximize } = this.groups[0];
     const loss = Number(first.item());
     const gradient = noGrad(() => tidy(() => keep(this.flatGradient(maximize))));
     return { first, loss: maximize ? -loss : loss, gradient };
@@ -336,7 +336,7 @@ function directionOf(gradient: Tensor, changes: readonly Change[], scale: number
   let r: Tensor = mul(q, scale);
   for (const [at, { gradient: y, parameters: s, product }] of changes.entries()) {
     const factor: Tensor = mul(dot(y, r), 1 / product);
-    r = add(r, mul(s, sub(factors[changes.length - 1 - at]!, factor)));
+    r = add(r, mul(s, sub(factors[changes.length - 1 - at], factor)));
   }
   return r;
 }
@@ -371,7 +371,7 @@ function memoryOf(
   return noGrad(() => {
     const copies = (x: Tensor) => unbind(x).map((row) => keep(clone(row)));
     const [y, s] = [copies(ys), copies(ss)];
-    const changes = products.map((product, at) => ({ gradient: y[at]!, parameters: s[at]!, product }));
+    const changes = products.map((product, at) => ({ gradient: y[at], parameters: s[at], product }));
     const memory = { direction: keep(clone(direction)), gradient: keep(clone(gradient)), stepSize, scale, changes };
     return { memory, evaluations };
   });

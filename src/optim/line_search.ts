@@ -46,7 +46,7 @@ export function strongWolfe(
   const isFlat = ({ slope }: Point): boolean => Math.abs(slope) <= -CURVATURE * start.slope;
 
   const bracketing = bracketed(start, evaluated(firstStep), evaluated, { isTooHigh, isFlat, most });
-  if (bracketing.isDone) return { point: bracketing.points[0]!, evaluations };
+  if (bracketing.isDone) return { point: bracketing.points[0], evaluations };
   const point = zoomed(bracketing, evaluated, { isTooHigh, isFlat, tolerance, most, largest });
   return { point, evaluations };
 }
@@ -95,7 +95,7 @@ function zoomed(
     largest,
   }: Conditions & { readonly tolerance: number; readonly largest: number },
 ): Point {
-  let [low, high] = sortedByLoss(points[0]!, points[1]!);
+  let [low, high] = sortedByLoss(points[0], points[1]);
   let wasNearEnd = false;
   for (let at = iterations; at < most; at++) {
     if (Math.abs(high.t - low.t) * largest < tolerance) break;

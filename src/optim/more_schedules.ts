@@ -255,7 +255,7 @@ const chainedParameters = parameters("optim.chained", { schedules: operand(sched
 export function sequential(schedules: readonly Schedule[], milestones: readonly number[]): Schedule;
 export function sequential(...values: unknown[]): Schedule {
   const { schedules: parts, milestones } = sequentialParameters(values);
-  const isRising = milestones.every((milestone, at) => at === 0 || milestone > milestones[at - 1]!);
+  const isRising = milestones.every((milestone, at) => at === 0 || milestone > milestones[at - 1]);
   if (parts.length !== milestones.length + 1 || !isRising)
     throw new ArgumentError(
       "optim.sequential",
@@ -264,7 +264,7 @@ export function sequential(...values: unknown[]): Schedule {
     );
   const schedule: Schedule = (at) => {
     const which = milestones.filter((milestone) => milestone <= at).length;
-    return parts[which]!(which === 0 ? at : at - milestones[which - 1]!);
+    return parts[which](which === 0 ? at : at - milestones[which - 1]);
   };
   return printed("sequential", { milestones }, [0, ...milestones], schedule);
 }

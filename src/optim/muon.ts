@@ -104,13 +104,13 @@ function updateMatrix({ slot, gradient }: Update<MuonOptions>): void {
   const g: Tensor = toDType(gradient, stateDType(parameter));
   const p: Tensor = state["master"] ?? toDType(parameter, g.dtype);
   const blend = (m: Tensor): Tensor => add(mul(m, momentum), mul(g, 1 - momentum));
-  const m = blend(state["momentum"]!);
+  const m = blend(state["momentum"]);
   const [rows, columns] = parameter.sizes(2);
   const direction = orthogonalize(nesterov ? blend(m) : m, newtonSchulzSteps);
   const scale = liveScalar(() => group.lr * Math.sqrt(Math.max(1, rows / columns)), g.dtype);
   const decay = liveScalar(() => group.lr * group.weightDecay, g.dtype);
   const next = sub(p, add(mul(p, decay), mul(direction, scale)));
-  copyInto(state["momentum"]!, m);
+  copyInto(state["momentum"], m);
   if (state["master"]) copyInto(state["master"], next);
   copyInto(parameter, next);
 }
@@ -130,7 +130,7 @@ const EPSILON = 1e-7;
  * Newton-Schulz iteration X ← A X + (B X Xᵀ + C (X Xᵀ)²) X, starting from x / ‖x‖.
  */
 export function orthogonalize(x: Tensor, steps: number): Tensor {
-  const isTall = x.shape[0]! > x.shape[1]!; // X Xᵀ is smaller when X has fewer rows than columns
+  const isTall = x.shape[0] > x.shape[1]; // X Xᵀ is smaller when X has fewer rows than columns
   const wide = isTall ? transpose(x, 0, 1) : x;
   let next: Tensor = div(wide, maximum(norm(wide), EPSILON));
   for (let step = 0; step < steps; step++) {

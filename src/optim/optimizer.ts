@@ -145,7 +145,7 @@ export abstract class Optimizer<Options extends LearningRate> {
         "noGroup",
         `expected group to be an index below ${this.groups.length}, got ${describeValue(group)}`,
       );
-    for (const each of group === undefined ? this.groups : [this.groups[group]!]) each.lr = lr;
+    for (const each of group === undefined ? this.groups : [this.groups[group]]) each.lr = lr;
   }
 
   /**

@@ -79,7 +79,7 @@ class Shares {
   /** Replaces the optimizer's methods. */
   install(): void {
     const parameters = this.optimizer.slots.map(({ parameter }) => parameter);
-    parallelOf(parameters)?.shareOut(new Map(parameters.map((parameter, at) => [parameter, this.owners[at]!])));
+    parallelOf(parameters)?.shareOut(new Map(parameters.map((parameter, at) => [parameter, this.owners[at]])));
     this.optimizer.step = () => this.step();
     this.optimizer.stateDict = () => this.stateDict();
     this.optimizer.loadStateDict = (dict) => this.loadStateDict(dict);
@@ -110,7 +110,7 @@ class Shares {
     );
     const largest = Math.max(...shares.map((share) => share.reduce((sum, { size }) => sum + size, 0)));
     const packed = empty([largest], dtype, {}, "optim.sharded");
-    for (const [parameter, part] of partsOf(shares[rank()]!, packed)) copyInto(part, parameter);
+    for (const [parameter, part] of partsOf(shares[rank()], packed)) copyInto(part, parameter);
     const all = gather("optim.sharded", packed);
     for (const [owner, share] of shares.entries()) {
       if (owner === rank()) continue;
@@ -126,13 +126,11 @@ class Shares {
     const counts = Float64Array.from(slots, ({ steps }) => steps);
     const steps = allReduce(fromArray(counts), { op: "max" }).dataSync();
     const tensors = slots.flatMap((slot, at) =>
-      steps[at] === 0
-        ? []
-        : this.stateOf(slot, this.owners[at]!).map(([key, x]) => [`${slot.name}.${key}`, x] as const),
+      steps[at] === 0 ? [] : this.stateOf(slot, this.owners[at]).map(([key, x]) => [`${slot.name}.${key}`, x] as const),
     );
     return {
       ...this.savePlain(),
-      steps: Object.fromEntries(slots.map(({ name }, at) => [name, steps[at]!])),
+      steps: Object.fromEntries(slots.map(({ name }, at) => [name, steps[at]])),
       tensors: Object.fromEntries(tensors),
     };
   }
@@ -144,7 +142,7 @@ class Shares {
       const saved = state[name];
       const x =
         owner === rank()
-          ? detach(saved!)
+          ? detach(saved)
           : empty(this.optimizer.stateShape(name, parameter), stateDType(parameter), {}, "optim.sharded");
       return [name, broadcast(x, { src: owner })];
     });
@@ -165,7 +163,7 @@ function ownersOf(slots: readonly Slot<LearningRate>[]): number[] {
   const loads = new Array<number>(worldSize()).fill(0);
   return slots.map(({ parameter }) => {
     const owner = loads.indexOf(Math.min(...loads));
-    loads[owner]! += parameter.size;
+    loads[owner] += parameter.size;
     return owner;
   });
 }

@@ -63,7 +63,7 @@ export function loadState<Options extends LearningRate>(optimizer: Owner<Options
       `the state does not match this optimizer:\n${differences.map((line) => `  ${line}`).join("\n")}`,
     );
   for (const [index, group] of optimizer.groups.entries())
-    Object.assign(group, structuredClone(dict.groups[index]!.options));
+    Object.assign(group, structuredClone(dict.groups[index].options));
   for (const slot of optimizer.slots) loadSlot(optimizer, slot, dict);
 }
 
@@ -73,9 +73,9 @@ function loadSlot<Options extends LearningRate>(
   { steps, tensors }: OptimizerStateDict,
 ): void {
   const old = Object.values(slot.state);
-  slot.steps = steps[slot.name]!;
+  slot.steps = steps[slot.name];
   const names = slot.steps === 0 ? [] : optimizer.stateNames(slot.group, slot.parameter);
-  slot.state = Object.fromEntries(names.map((key) => [key, keep(clone(tensors[`${slot.name}.${key}`]!))]));
+  slot.state = Object.fromEntries(names.map((key) => [key, keep(clone(tensors[`${slot.name}.${key}`]))]));
   for (const tensor of old) tensor.dispose(); // disposed of last, because they may be the tensors being loaded
 }
 
@@ -87,7 +87,7 @@ function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, 
   const current = saveState(optimizer);
   if (dict.groups.length !== current.groups.length)
     return [`expected ${current.groups.length} groups, got ${dict.groups.length}`];
-  const groups = current.groups.flatMap((group, index) => groupDifferences(index, group, dict.groups[index]!));
+  const groups = current.groups.flatMap((group, index) => groupDifferences(index, group, dict.groups[index]));
   if (groups.length > 0) return groups;
   const expected = new Set<string>();
   const slots = optimizer.slots.flatMap((slot) => slotDifferences(optimizer, slot, dict, expected));
@@ -128,7 +128,7 @@ function slotDifferences<Options extends LearningRate>(
   if (taken === undefined || !Number.isSafeInteger(taken) || taken < 0)
     return [`parameter ${name}: expected a number of steps, got ${describeValue(taken)}`];
   if (taken === 0) return [];
-  const options = groups[optimizer.groups.indexOf(group)]!.options as unknown as ParameterGroup<Options>;
+  const options = groups[optimizer.groups.indexOf(group)].options as unknown as ParameterGroup<Options>;
   const dtype = stateDType(parameter);
   return optimizer.stateNames(options, parameter).flatMap((key) => {
     const full = `${name}.${key}`;

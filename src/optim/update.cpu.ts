@@ -6,7 +6,7 @@ export const updateCpu: Implementation<UpdateAttributes> = {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);
     const { rule, hasMaster, plane, members } = attributes;
     const rows = members.map(({ start, coefficients }, index) => {
-      const [old, gradient, target] = [before[index]!, gradients[index]!, after[index]!];
+      const [old, gradient, target] = [before[index], gradients[index], after[index]];
       const values = {
         ...coefficients,
         ...{ rule, hasMaster, dtype: old.dtype, gradientDType: gradient.dtype, plane, size: target.size, start },

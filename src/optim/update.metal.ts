@@ -21,20 +21,20 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
     capture?.liveParameters((rows) =>
       parametersOf({
         ...attributes,
-        members: attributes.members.map((member, at) => ({ ...member, coefficients: rows[at]! })),
+        members: attributes.members.map((member, at) => ({ ...member, coefficients: rows[at] })),
       }),
     );
     return launch({
       file: "optim/update.metal",
-      name: `update_${metalTypeOf(after[0]!.dtype)}_${metalTypeOf(gradients[0]!.dtype)}`,
+      name: `update_${metalTypeOf(after[0].dtype)}_${metalTypeOf(gradients[0].dtype)}`,
       constants: [updateRules.ordinal(attributes.rule), attributes.hasMaster ? 1 : 0],
       // Every buffer argument must be bound, so the first parameter fills the unused ones.
       operands: [
-        reads(stateBefore ?? before[0]!),
-        writes(stateAfter ?? after[0]!),
-        ...padded(before, MAX_PARAMETERS, before[0]!).map(reads),
-        ...padded(gradients, MAX_PARAMETERS, gradients[0]!).map(reads),
-        ...padded(after, MAX_PARAMETERS, after[0]!).map(writes),
+        reads(stateBefore ?? before[0]),
+        writes(stateAfter ?? after[0]),
+        ...padded(before, MAX_PARAMETERS, before[0]).map(reads),
+        ...padded(gradients, MAX_PARAMETERS, gradients[0]).map(reads),
+        ...padded(after, MAX_PARAMETERS, after[0]).map(writes),
       ],
       parameters: parametersOf(attributes),
       threadgroups: total,

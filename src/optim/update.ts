@@ -33,17 +33,17 @@ export function updateBatch(operation: string, rule: RuleName, batch: Batch, ste
   const { state, plane, starts } = batch;
   const parameters = steps.map(({ member }) => member.parameter);
   const targets = parameters.map((parameter) => (coversStorage(parameter) ? parameter : clone(parameter)));
-  const gradients = steps.map(({ gradient }, index) => denseGradient(gradient, parameters[index]!));
+  const gradients = steps.map(({ gradient }, index) => denseGradient(gradient, parameters[index]));
   const attributes: UpdateAttributes = {
     rule,
     plane,
     hasState: state !== null,
-    hasMaster: "master" in steps[0]!.member.state,
+    hasMaster: "master" in steps[0].member.state,
     members: steps.map(({ member, coefficients }) => ({ start: starts.get(member)!, coefficients })),
   };
   executeUpdate(updatePrimitive, state ? [state, ...targets] : targets, gradients, attributes, operation);
   for (const [index, target] of targets.entries())
-    if (target !== parameters[index]) copyInto(parameters[index]!, target);
+    if (target !== parameters[index]) copyInto(parameters[index], target);
 }
 
 /** Makes a gradient row-major. Kernels accept any mix of float dtypes, except that float64 goes with float64 only. */

@@ -35,7 +35,7 @@ export function formatConstants(attributes: WeightAttributes, [, scales]: readon
   const { format } = attributes;
   const groups = typeof format === "object" ? [format.bits, format.groupSize / PART] : [0, 1];
   const { parts, bytes } = blockOf(attributes);
-  return [packings.ordinal(packingOf(format)), ...groups, scaleTypes[scales?.dtype ?? "float32"]!, parts, bytes];
+  return [packings.ordinal(packingOf(format)), ...groups, scaleTypes[scales?.dtype ?? "float32"], parts, bytes];
 }
 
 /** Returns the number of bytes a kernel may read at once if it copies `parts` parts of rows at a time. */
@@ -47,4 +47,4 @@ export function readBytes(attributes: WeightAttributes, packed: Tensor, parts: n
 
 /** Operands 0 to 2. The packed values stand in for parts that a format lacks, which kernels do not read. */
 export const weightBuffers = ([packed, scales, biases]: readonly Tensor[]): Operand[] =>
-  [packed!, scales ?? packed!, biases ?? packed!].map(reads);
+  [packed, scales ?? packed, biases ?? packed].map(reads);

@@ -19,7 +19,7 @@ export const packQ8Call = cpuCall(
 export function packQ8Into(out: Tensor, x: Tensor): boolean {
   if (getBackend() !== "cpu" || x.dtype !== "float32" || x.strides[3] !== 1 || !out.isContiguous) return false;
   const [sizes, strides] = [x.shape.slice(0, 3), x.strides.slice(0, 3)];
-  const values = { sizes, strides, columns: x.shape[3]!, offset: x.offset, outOffset: out.offset };
+  const values = { sizes, strides, columns: x.shape[3], offset: x.offset, outOffset: out.offset };
   const status = packQ8Call.status(values, [x, out]);
   out.storage.version++;
   return status === 0;

@@ -1,5 +1,7 @@
 /** Quantized tensors built from existing parts, such as those of a file. */
+
 import { noGrad } from "../autograd/modes.ts";
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { choice, either, flag } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, required, structure } from "../core/parameters.ts";
@@ -141,7 +143,7 @@ function problemOfGroups(format: AffineFormat, { packed, scales, biases }: Quant
   const words = (groupSize / 32) * bits;
   const problem = wholeRows(format, packed, "words", words);
   if (problem !== undefined) return problem;
-  const expected = [...packed.shape.slice(0, -1), packed.shape.at(-1)! / words];
+  const expected = [...packed.shape.slice(0, -1), lastElement(packed.shape) / words];
   for (const [name, part] of [["scales", scales] as const, ["biases", biases] as const])
     if (part !== undefined && !sameShape(part.shape, expected))
       return {
@@ -171,7 +173,7 @@ const wrongDType = (name: string, expected: string, part: Tensor, format: Quanti
 });
 
 function wholeRows(format: QuantizedFormat, packed: Tensor, unit: string, multiple: number): PartsProblem | undefined {
-  if (packed.rank > 0 && packed.shape.at(-1)! % multiple === 0) return undefined;
+  if (packed.rank > 0 && lastElement(packed.shape) % multiple === 0) return undefined;
   return {
     Class: ShapeError,
     code: "wrongColumns",
@@ -193,7 +195,7 @@ export function ofParts(format: QuantizedFormat, parts: QuantizedParts, dtype?: 
 }
 
 function shapeOf(format: QuantizedFormat, packed: Shape): Shape {
-  const last = packed.at(-1)!;
+  const last = lastElement(packed);
   const columns =
     typeof format === "string"
       ? (last / blockFormat(format).bytes) * blockFormat(format).values

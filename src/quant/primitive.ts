@@ -1,8 +1,10 @@
 /** Primitives on quantized weights. Operands are dense: packed […, words or bytes], scales, biases […, groups]. */
+
 import { cpuCall } from "../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../backend/enumeration.ts";
 import { array, cpuMembers, dtype, type Field, flag, oneOf, type ValuesOf, whole } from "../backend/fields.ts";
 import { struct } from "../backend/metal/struct.ts";
+import { lastElement } from "../core/collections.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type AffineFormat, ggmlFormats, type QuantizedFormat } from "./formats.ts";
 import type { QuantizedTensor } from "./quantized_tensor.ts";
@@ -23,7 +25,7 @@ export interface WeightAttributes {
 }
 
 export const attributesOf = ({ format, shape, size }: QuantizedTensor): WeightAttributes => {
-  const columns = shape.at(-1)!;
+  const columns = lastElement(shape);
   return { format, rows: columns === 0 ? 0 : size / columns, columns };
 };
 

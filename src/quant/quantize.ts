@@ -1,4 +1,5 @@
 import { noGrad } from "../autograd/modes.ts";
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { aNumber, choice, flag } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, required } from "../core/parameters.ts";
@@ -127,7 +128,7 @@ export function quantizeGgml(...values: unknown[]): QuantizedTensor {
   const { values: blockValues, bytes: blockBytes, halves } = block;
   checkWeights(operation, w, format);
   const floats = floatsOf(operation, w, blockValues > 1);
-  const packed = hostTensor("uint8", shapeWith(w.shape, (w.shape.at(-1)! / blockValues) * blockBytes));
+  const packed = hostTensor("uint8", shapeWith(w.shape, (lastElement(w.shape) / blockValues) * blockBytes));
   const bytes: Uint8Array = packed.storage.array("uint8");
   for (let from = 0, at = 0; from < floats.length; from += blockValues, at += blockBytes) {
     block.pack(floats, from, bytes, at);
@@ -137,7 +138,7 @@ export function quantizeGgml(...values: unknown[]): QuantizedTensor {
 }
 
 /** Whether a float16 is infinite or NaN: all bits of its exponent are set. */
-const isInfiniteHalf = (bytes: Uint8Array, at: number): boolean => (bytes[at + 1]! & 0x7c) === 0x7c;
+const isInfiniteHalf = (bytes: Uint8Array, at: number): boolean => (bytes[at + 1] & 0x7c) === 0x7c;
 
 type GroupOptions = Required<Omit<QuantizeOptions, "scaleDType">> & {
   readonly w: Tensor;
@@ -186,7 +187,7 @@ export function affineOfLevels(
   biases: Float32Array,
 ): QuantizedTensor {
   const { bits, groupSize, symmetric } = format;
-  const columns = w.shape.at(-1)!;
+  const columns = lastElement(w.shape);
   const at = scales.findIndex((scale, group) => !Number.isFinite(scale) || !Number.isFinite(biases[group]));
   if (at >= 0) throw scaleOverflow(operation, at * groupSize, w, scaleDType);
   const packed = hostTensor("uint32", shapeWith(w.shape, (columns / 32) * bits));
@@ -213,7 +214,7 @@ function checkWeights(operation: string, w: Tensor, format: QuantizedFormat): vo
       `expected w to have a float dtype, got ${w.dtype}; convert with toDType(w, "float32")`,
     );
   const values = valuesOfBlock(format);
-  if (w.rank > 0 && w.shape.at(-1)! % values === 0) return;
+  if (w.rank > 0 && lastElement(w.shape) % values === 0) return;
   throw new ShapeError(
     operation,
     "wrongColumns",

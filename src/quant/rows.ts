@@ -10,7 +10,7 @@ export type UnpackRow = (row: number, out: Float32Array) => void;
 
 /** Returns the function that unpacks rows of weights. @param weights packed values, scales and biases */
 export function rowsOf({ format, columns }: WeightAttributes, weights: readonly Tensor[]): UnpackRow {
-  return typeof format === "string" ? blockRows(format, columns, weights[0]!) : affineRows(format, columns, weights);
+  return typeof format === "string" ? blockRows(format, columns, weights[0]) : affineRows(format, columns, weights);
 }
 
 function blockRows(format: GgmlFormat, columns: number, { storage, offset }: Tensor): UnpackRow {
@@ -37,7 +37,7 @@ function affineRows(format: AffineFormat, columns: number, weights: readonly Ten
     for (let column = 0; column < columns; column++) {
       const group = row * rowGroups + Math.floor(column / groupSize);
       const scale = scaleAt(group);
-      out[column] = biasAt ? Math.fround(scale * levels[column]!) + biasAt(group) : scale * (levels[column]! - center);
+      out[column] = biasAt ? Math.fround(scale * levels[column]) + biasAt(group) : scale * (levels[column] - center);
     }
   };
 }

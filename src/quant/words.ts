@@ -1,5 +1,7 @@
 /** MLX's layout of mxfp4: consecutive 4-bit levels in 32-bit words, and a separate tensor of block exponents. */
+
 import { noGrad } from "../autograd/modes.ts";
+import { lastElement } from "../core/collections.ts";
 import { DTypeError, ShapeError } from "../core/errors.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { sameShape } from "../tensor/shape.ts";
@@ -25,7 +27,7 @@ export function problemOfWords({ packed, scales, biases }: QuantizedParts): Part
       message: `expected only uint32 words and uint8 scales, got ${got}`,
     };
   }
-  const blocks = packed.shape.at(-1)! / WORDS;
+  const blocks = lastElement(packed.shape) / WORDS;
   if (sameShape(scales.shape, [...packed.shape.slice(0, -1), blocks])) return undefined;
   return {
     Class,
@@ -41,13 +43,13 @@ export function blocksOfWords(packed: Tensor, scales: Tensor): Tensor {
     Uint8Array.from(scales.dataSync() as ArrayLike<number>),
   ]);
   const pairs = new Uint8Array(words.buffer);
-  const levelAt = (at: number) => (pairs[at >> 1]! >> (4 * (at & 1))) & 15;
+  const levelAt = (at: number) => (pairs[at >> 1] >> (4 * (at & 1))) & 15;
   const blocks = new Uint8Array(exponents.length * bytes);
   for (const [block, exponent] of exponents.entries()) {
     const [from, to] = [block * values, block * bytes];
     blocks[to] = exponent;
     for (let at = 0; at < HALF; at++) blocks[to + 1 + at] = levelAt(from + at) | (levelAt(from + at + HALF) << 4);
   }
-  const shape = [...scales.shape.slice(0, -1), scales.shape.at(-1)! * bytes];
+  const shape = [...scales.shape.slice(0, -1), lastElement(scales.shape) * bytes];
   return tensor(blocks, { shape, dtype: "uint8" });
 }

@@ -24,22 +24,22 @@ export function fma(a: number, b: number, c: number): number {
 /** Rounds sum + error to odd. `sum` is the nearer of the two float64 neighbors; the result is the odd one. */
 function toOdd(sum: number, error: number): number {
   wide[0] = sum;
-  if (halves[0]! & 1) return sum;
+  if (halves[0] & 1) return sum;
   if (error > 0 === sum > 0) {
-    halves[0] = halves[0]! + 1;
+    halves[0] = halves[0] + 1;
   } else {
-    if (halves[0] === 0) halves[1] = halves[1]! - 1;
-    halves[0] = halves[0]! - 1;
+    if (halves[0] === 0) halves[1] = halves[1] - 1;
+    halves[0] = halves[0] - 1;
   }
   return wide[0];
 }
 
 export function bitsOf(value: number): number {
   narrow[0] = value;
-  return word[0]!;
+  return word[0];
 }
 
 export function floatOf(bits: number): number {
   word[0] = bits;
-  return narrow[0]!;
+  return narrow[0];
 }

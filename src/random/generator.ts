@@ -81,7 +81,7 @@ export class Generator {
   }
 }
 
-const entropy = (): bigint => crypto.getRandomValues(new BigUint64Array(1))[0]!;
+const entropy = (): bigint => crypto.getRandomValues(new BigUint64Array(1))[0];
 
 /** The generator of calls that do not pass one. */
 export const defaultGenerator = new Generator();

@@ -10,8 +10,8 @@ const { fround } = Math;
 
 /** Evaluates a polynomial by Horner's rule, the highest coefficient first. */
 function horner(x: number, coefficients: readonly number[]): number {
-  let value = coefficients[0]!;
-  for (let at = 1; at < coefficients.length; at++) value = fma(value, x, coefficients[at]!);
+  let value = coefficients[0];
+  for (let at = 1; at < coefficients.length; at++) value = fma(value, x, coefficients[at]);
   return value;
 }
 
@@ -112,8 +112,8 @@ const halves = new Int32Array(wide.buffer);
 /** ln for a normal float64 above 0. */
 function logarithm64(value: number): number {
   wide[0] = value;
-  const exponent = (halves[1]! - 0x3fe6a09e) >> 20;
-  halves[1] = halves[1]! - (exponent << 20);
+  const exponent = (halves[1] - 0x3fe6a09e) >> 20;
+  halves[1] = halves[1] - (exponent << 20);
   const f = wide[0] - 1;
   const halfSquare = 0.5 * f * f;
   const s = f / (2 + f);

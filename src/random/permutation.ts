@@ -28,7 +28,7 @@ export function permutationOf(n: number, key: PhiloxKey, counter: readonly [numb
   const bits = Math.max(LEAST_BITS, Math.ceil(Math.log2(Math.max(n, 1))));
   const leftBits = bits >> 1;
   const words = Array.from({ length: ROUNDS / 4 + 1 }, (_, block) => philox([block, 0, ...counter], key)).flat();
-  const swaps = n > 1 && words[ROUNDS]! % 2 === 1;
+  const swaps = n > 1 && words[ROUNDS] % 2 === 1;
   return { leftBits, rightBits: bits - leftBits, swaps, keys: words.slice(0, ROUNDS) };
 }
 
@@ -43,8 +43,8 @@ function feistel({ leftBits, rightBits, keys }: Permutation, index: number): num
   let left = Math.floor(index / 2 ** rightBits);
   let right = index % 2 ** rightBits;
   for (let round = 0; round < keys.length; round += 2) {
-    left = lowest(left ^ mixed(right + keys[round]!), leftBits);
-    right = lowest(right ^ mixed(left + keys[round + 1]!), rightBits);
+    left = lowest(left ^ mixed(right + keys[round]), leftBits);
+    right = lowest(right ^ mixed(left + keys[round + 1]), rightBits);
   }
   return left * 2 ** rightBits + right;
 }

@@ -30,7 +30,7 @@ export interface Session {
 export async function wholeAnswer({ work, format, done }: Session): Promise<Response> {
   const parts: Part[][] = work.choices.map(() => []);
   try {
-    for await (const part of partsOf(work.choices)) parts[part.choice]!.push(part);
+    for await (const part of partsOf(work.choices)) parts[part.choice].push(part);
     done("finished");
     return Response.json(format.whole(parts, work.usage));
   } catch (error) {

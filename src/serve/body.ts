@@ -14,7 +14,7 @@ export function readBody<T>({ headers, body }: Content, schema: ZodType<T>): T {
     throw new ApiError(415, `expected Content-Type: application/json, got ${type ? JSON.stringify(type) : "none"}`);
   const parsed = schema.safeParse(parse(textOf(body)));
   if (parsed.success) return parsed.data;
-  throw problemOf(parsed.error.issues[0]!);
+  throw problemOf(parsed.error.issues[0]);
 }
 
 /** Reads and validates a form. A name that ends with `[]` is a list. @throws {ApiError} 400, 415 */
@@ -30,7 +30,7 @@ export async function readForm<T>({ headers, body }: Content, schema: ZodType<T>
   }
   const parsed = schema.safeParse(Object.fromEntries(fields));
   if (parsed.success) return parsed.data;
-  throw problemOf(parsed.error.issues[0]!);
+  throw problemOf(parsed.error.issues[0]);
 }
 
 async function formOf(bytes: Uint8Array<ArrayBuffer>, type: string): Promise<Iterable<[string, unknown]>> {

@@ -60,7 +60,7 @@ async function takeLine(session: ChatSession, place: Place, line: string, signal
     else if (word === "/image") attach(session, place, others.join(" "));
     else if (word === "/help") place.notes.write(HELP);
     else if (word === "/save") await save(session, place, others.join(" "));
-    else if (/^\/[a-z]+$/.test(word!) && others.length === 0) {
+    else if (/^\/[a-z]+$/.test(word) && others.length === 0) {
       place.notes.write(`unknown command ${word}; /help lists the commands\n`);
       return false;
     } else await answer(session, place, line, signal);

@@ -51,7 +51,7 @@ export class Choice {
 /** Yields the parts of all choices as they arrive. */
 export async function* partsOf(choices: readonly Choice[]): AsyncGenerator<Part, void, undefined> {
   const sources = choices.map((choice) => choice.parts());
-  const next = async (at: number) => ({ at, result: await sources[at]!.next() });
+  const next = async (at: number) => ({ at, result: await sources[at].next() });
   const pending = new Map(sources.map((_, at) => [at, next(at)]));
   try {
     while (pending.size > 0) {

@@ -48,7 +48,7 @@ export function completionFormat(
   const echoed = (choice: number): string => {
     if (!request.echo) return "";
     const decoder = tokenizer.decoder();
-    return order.prompts[promptOf(choice)]!.map((token) => decoder.push(token)).join("") + decoder.end();
+    return order.prompts[promptOf(choice)].map((token) => decoder.push(token)).join("") + decoder.end();
   };
   const written = new Map<number, number>();
   const choiceOf = (index: number, text: string, { tokens, finishReason }: Omit<Part, "choice" | "text">) => {

@@ -36,7 +36,7 @@ export async function encoderEmbeddings(
   checkDimensions(encoder, dimensions);
   using vectors = await embed(encoder, items, options);
   const values = await vectors.data();
-  const width = vectors.shape[1]!;
+  const width = vectors.shape[1];
   const data = items.map((_, index) => ({
     ...{ object: "embedding", index },
     embedding: written(values.slice(index * width, (index + 1) * width), encoding_format),
@@ -105,7 +105,7 @@ export async function rerankings(
   const ranked = await rerank(encoder, query, texts, { topK: top_n });
   const results = ranked.map(({ index, score }) => ({
     ...{ index, relevance_score: score },
-    ...(return_documents && { document: { text: texts[index]! } }),
+    ...(return_documents && { document: { text: texts[index] } }),
   }));
   const usage = { prompt_tokens: count, total_tokens: count };
   return Response.json({ id: `rerank-${crypto.randomUUID()}`, object: "list", model: name, results, usage, meta: {} });

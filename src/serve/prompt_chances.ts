@@ -25,7 +25,7 @@ export async function promptChances(
   signal: AbortSignal,
 ): Promise<GeneratedToken[]> {
   using cache = model.newCache();
-  const found: GeneratedToken[] = [{ token: prompt[0]! }];
+  const found: GeneratedToken[] = [{ token: prompt[0] }];
   for (let start = 0; start < prompt.length - 1; start += CHUNK) {
     await yieldToEventLoop();
     if (signal.aborted) throw new ApiError(503, "the time limit was exceeded", "timeout");
@@ -34,7 +34,7 @@ export async function promptChances(
     using logits = tidy(() => noGrad(() => inEvaluation(model, compute)));
     const values = (await logits.data()) as Float32Array;
     for (const at of chunk.keys()) {
-      const [token, row] = [prompt[start + at + 1]!, at * model.vocabularySize];
+      const [token, row] = [prompt[start + at + 1], at * model.vocabularySize];
       found.push({ token, ...chancesOf(values.subarray(row, row + model.vocabularySize), token, count) });
     }
   }

@@ -22,7 +22,7 @@ export function responseFormat(served: ServedModel, request: ResponseRequest, ch
     end: (usage) => [writer.end(usage)],
     failed: (error) => writer.fail(error),
     whole([parts], usage) {
-      for (const part of parts!) writer.write(part);
+      for (const part of parts) writer.write(part);
       return writer.end(usage).response;
     },
   };

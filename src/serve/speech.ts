@@ -48,7 +48,7 @@ export async function speechAnswer(
   check(name, speech, form, task);
   const { response_format: format, timestamp_granularities: granularities } = form;
   const audio = await audioOf(form.file);
-  const seconds = audio.samples.shape[1]! / audio.sampleRate;
+  const seconds = audio.samples.shape[1] / audio.sampleRate;
   if (seconds > MOST_SECONDS) {
     audio.samples.dispose();
     throw new ApiError(400, `expected at most ${MOST_SECONDS} seconds, got ${Math.round(seconds)}`, null, "file");

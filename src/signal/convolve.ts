@@ -1,5 +1,7 @@
 /** Convolutions and correlations of signals, directly or by Fourier transforms. */
+
 import { underName } from "../backend/dispatch.ts";
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { choice } from "../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
@@ -103,7 +105,7 @@ function convolved(operation: string, { mode, method, ...given }: Parsed, turn: 
       throw new ShapeError(operation, "noElements", `expected signals of at least one sample, got ${each.describe()}`);
   const batch = broadcastShapes(operation, x.shape.slice(0, -1), y.shape.slice(0, -1));
   const result = isFloat(x.dtype) || isComplex(x.dtype) ? x.dtype : "float32";
-  const [n, m] = [x.shape.at(-1)!, y.shape.at(-1)!];
+  const [n, m] = [lastElement(x.shape), lastElement(y.shape)];
   const canSum = !isComplex(x.dtype) && y.rank === 1;
   if (method === "direct" && !canSum)
     throw new ArgumentError(
@@ -115,7 +117,7 @@ function convolved(operation: string, { mode, method, ...given }: Parsed, turn: 
   return underName(operation, () =>
     tidy(() => {
       const wide = [x, y].map((each) => (isComplex(each.dtype) ? each : toDType(each, accumulationDType(each.dtype))));
-      const [a, b] = [wide[0]!, turn(wide[1]!)];
+      const [a, b] = [wide[0], turn(wide[1])];
       const whole = isDirect && canSum ? summed(a, b) : byTransforms(operation, a, b);
       return toDType(cut(expand(whole, [...batch, n + m - 1]), mode, n, m), result);
     }),
@@ -127,13 +129,13 @@ function convolved(operation: string, { mode, method, ...given }: Parsed, turn: 
  */
 function summed(x: Tensor, y: Tensor): Tensor {
   const m = y.size;
-  const rows = reshape(x, [x.size / x.shape.at(-1)!, 1, x.shape.at(-1)!]);
+  const rows = reshape(x, [x.size / lastElement(x.shape), 1, lastElement(x.shape)]);
   const result = conv1d(rows, reshape(flip(y, 0), [1, 1, m]), { padding: m - 1 });
-  return reshape(result, [...x.shape.slice(0, -1), result.shape.at(-1)!]);
+  return reshape(result, [...x.shape.slice(0, -1), lastElement(result.shape)]);
 }
 
 function byTransforms(operation: string, x: Tensor, y: Tensor): Tensor {
-  const size = x.shape.at(-1)! + y.shape.at(-1)! - 1;
+  const size = lastElement(x.shape) + lastElement(y.shape) - 1;
   const length = fastLength(size);
   const line = (each: Tensor, inverse: boolean) => {
     const scale = inverse ? 1 / length : 1;

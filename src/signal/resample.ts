@@ -1,4 +1,5 @@
 /** Changes the sample rate of signals. */
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { aNumber } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
@@ -61,7 +62,7 @@ export function resampled(operation: string, x: Tensor, from: number, to: number
 }
 
 function converted(x: Tensor, up: number, down: number): Tensor {
-  const length = x.shape.at(-1)!;
+  const length = lastElement(x.shape);
   const count = Math.ceil((length * up) / down);
   const rows = length === 0 ? 0 : x.size / length;
   reserve(8 * rows * (count + length));
@@ -109,7 +110,7 @@ function filtered(x: Float64Array, out: Float64Array, { filter, up, down, count 
     const first = Math.max(0, Math.ceil((center - half) / up));
     const last = Math.min(x.length - 1, Math.floor((center + half) / up));
     let sum = 0;
-    for (let k = first; k <= last; k++) sum += filter[center - k * up + half]! * x[k]!;
+    for (let k = first; k <= last; k++) sum += filter[center - k * up + half] * x[k];
     out[m] = sum;
   }
 }

@@ -1,5 +1,7 @@
 /** Short-time Fourier transforms and their inverse. */
+
 import { underName } from "../backend/dispatch.ts";
+import { lastElement } from "../core/collections.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { choice, flag } from "../core/kinds.ts";
 import { type Needed, operand, optional, parameters, required } from "../core/parameters.ts";
@@ -185,7 +187,7 @@ const istftParameters = parameters("istft", {
 function checkSpectra(x: Tensor, nFft: number, onesided: boolean): void {
   if (!isComplex(x.dtype)) throw new DTypeError("istft", "notComplex", `expected complex spectra, got ${x.describe()}`);
   const frequencies = onesided ? Math.floor(nFft / 2) + 1 : nFft;
-  if ((x.rank === 2 || x.rank === 3) && x.shape.at(-2) === frequencies && x.shape.at(-1)! > 0) return;
+  if ((x.rank === 2 || x.rank === 3) && x.shape.at(-2) === frequencies && lastElement(x.shape) > 0) return;
   throw new ShapeError(
     "istft",
     "shapesDiffer",

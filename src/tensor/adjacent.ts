@@ -23,7 +23,7 @@ const isLike = (a: Layout, b: Layout): boolean =>
 const areSuccessive = (views: readonly Layout[], axis: number): boolean =>
   views.every(({ offset }, at) => {
     const before = views[at - 1];
-    return before === undefined || offset === before.offset + before.shape[axis]! * before.strides[axis]!;
+    return before === undefined || offset === before.offset + before.shape[axis] * before.strides[axis];
   });
 
 const differOnlyIn = (axis: number, a: Shape, b: Shape): boolean =>

@@ -90,7 +90,7 @@ const NO_LEVELS: readonly BatchLevel[] = [];
 export function batched(x: Tensor, axis: number, level: BatchLevel): Tensor {
   const last = batchOf(x)?.level;
   if (last && last.id > level.id) return batched(batched(allExamples(x), axis + 1, level), 0, last);
-  const memory = new BatchedMemory(x.storage, level, x.strides[axis]! * bytesOf(x.dtype), x.storage.memory.byteLength);
+  const memory = new BatchedMemory(x.storage, level, x.strides[axis] * bytesOf(x.dtype), x.storage.memory.byteLength);
   return new Tensor(new Storage(memory), x.dtype, x.shape.toSpliced(axis, 1), x.strides.toSpliced(axis, 1), x.offset);
 }
 

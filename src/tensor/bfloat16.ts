@@ -6,7 +6,7 @@ const bits = new Uint32Array(float.buffer);
 /** Converts the bits of a bfloat16 to its exact value. */
 export function bfloat16ToNumber(half: number): number {
   bits[0] = half << 16;
-  return float[0]!;
+  return float[0];
 }
 
 /**
@@ -17,11 +17,11 @@ export function bfloat16ToNumber(half: number): number {
 export function numberToBfloat16(value: number): number {
   if (Number.isNaN(value)) return 0x7fc0;
   float[0] = value;
-  const nearest = float[0]!;
+  const nearest = float[0];
   if (nearest !== value) {
-    if (Math.abs(nearest) > Math.abs(value)) bits[0] = bits[0]! - 1; // toward zero
-    bits[0] = bits[0]! | 1;
+    if (Math.abs(nearest) > Math.abs(value)) bits[0] = bits[0] - 1; // toward zero
+    bits[0] = bits[0] | 1;
   }
-  const word = bits[0]!;
+  const word = bits[0];
   return ((word + 0x7fff + ((word >>> 16) & 1)) >>> 16) & 0xffff;
 }

@@ -95,14 +95,14 @@ export class ElementCopy<D extends DType> {
     const target: Writable = this.result;
     const isBits = dtype === "bfloat16";
     const coordinates = coordinatesOf(this.done, shape);
-    let at = coordinates.reduce((sum, index, axis) => sum + index * strides[axis]!, offset);
+    let at = coordinates.reduce((sum, index, axis) => sum + index * strides[axis], offset);
     for (let next = this.done; next < end; next++) {
-      const stored = source[at]!;
+      const stored = source[at];
       target[next] = isBits ? bfloat16ToNumber(stored as number) : stored;
       for (let axis = shape.length - 1; axis >= 0; axis--) {
-        at += strides[axis]!;
-        if (++coordinates[axis]! < shape[axis]!) break;
-        at -= shape[axis]! * strides[axis]!;
+        at += strides[axis];
+        if (++coordinates[axis] < shape[axis]) break;
+        at -= shape[axis] * strides[axis];
         coordinates[axis] = 0;
       }
     }
@@ -114,7 +114,7 @@ function coordinatesOf(index: number, shape: readonly number[]): number[] {
   const coordinates = new Array<number>(shape.length).fill(0);
   let remainder = index;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = Math.max(shape[axis]!, 1);
+    const size = Math.max(shape[axis], 1);
     coordinates[axis] = remainder % size;
     remainder = Math.floor(remainder / size);
   }
@@ -124,8 +124,8 @@ function coordinatesOf(index: number, shape: readonly number[]): number[] {
 /** Reads one element by its row-major index. */
 export function elementAt(tensor: Tensor, index: number): number | bigint | Complex {
   const { shape, strides, offset, dtype } = tensor;
-  const at = coordinatesOf(index, shape).reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, offset);
+  const at = coordinatesOf(index, shape).reduce((sum, coordinate, axis) => sum + coordinate * strides[axis], offset);
   const elements = tensor.storage.array(dtype);
   if (isComplex(dtype)) return { re: elements[2 * at] as number, im: elements[2 * at + 1] as number };
-  return dtype === "bfloat16" ? bfloat16ToNumber(elements[at] as number) : elements[at]!;
+  return dtype === "bfloat16" ? bfloat16ToNumber(elements[at] as number) : elements[at];
 }

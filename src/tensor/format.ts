@@ -28,8 +28,8 @@ function table(kept: readonly (readonly number[])[], texts: readonly string[]): 
   const rank = kept.length;
   let next = 0;
   const level = (axis: number): string => {
-    if (axis === rank) return texts[next++]!.padStart(width);
-    const items = kept[axis]!.map((index) => (index === CUT ? "…" : level(axis + 1)));
+    if (axis === rank) return texts[next++].padStart(width);
+    const items = kept[axis].map((index) => (index === CUT ? "…" : level(axis + 1)));
     const indent = `\n${" ".repeat(axis + 1)}`;
     const lines = axis === rank - 1 ? wrapped(items, LINE - rank, width) : items;
     return `[${lines.join(`,${indent}`)}]`;
@@ -67,7 +67,7 @@ function visit(
     body(at);
     return;
   }
-  for (const index of kept[axis]!) if (index !== CUT) visit(shape, kept, body, axis + 1, at * size + index);
+  for (const index of kept[axis]) if (index !== CUT) visit(shape, kept, body, axis + 1, at * size + index);
 }
 
 function formatElement(value: number | bigint | Complex, dtype: DType): string {
@@ -83,5 +83,5 @@ function formatElement(value: number | bigint | Complex, dtype: DType): string {
 /** Formats a complex number as `1+2i`. A NaN of the imaginary part has no sign: `1+NaNi`. */
 function formatComplex({ re, im }: Complex, dtype: DType): string {
   const [real, imaginary] = [re, im].map((part) => formatElement(part, realDType(dtype)));
-  return `${real}${imaginary!.startsWith("-") ? "" : "+"}${imaginary}i`;
+  return `${real}${imaginary.startsWith("-") ? "" : "+"}${imaginary}i`;
 }

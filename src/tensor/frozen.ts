@@ -64,13 +64,13 @@ const methods = {
   },
   every(this: Sizes, holds: Each<unknown>, self?: unknown) {
     const plain = plainList(this);
-    for (let at = 0; at < plain.length; at++) if (!holds.call(self, plain[at]!, at, this)) return false;
+    for (let at = 0; at < plain.length; at++) if (!holds.call(self, plain[at], at, this)) return false;
     return true;
   },
   filter(this: Sizes, holds: Each<unknown>, self?: unknown) {
     const plain = plainList(this);
     const result: number[] = [];
-    for (let at = 0; at < plain.length; at++) if (holds.call(self, plain[at]!, at, this)) result.push(plain[at]!);
+    for (let at = 0; at < plain.length; at++) if (holds.call(self, plain[at], at, this)) result.push(plain[at]);
     return result;
   },
   includes(this: Sizes, number: number, from?: number) {
@@ -79,7 +79,7 @@ const methods = {
   map(this: Sizes, compute: Each<unknown>, self?: unknown) {
     const plain = plainList(this);
     const result = new Array<unknown>(plain.length);
-    for (let at = 0; at < plain.length; at++) result[at] = compute.call(self, plain[at]!, at, this);
+    for (let at = 0; at < plain.length; at++) result[at] = compute.call(self, plain[at], at, this);
     return result;
   },
   slice(this: Sizes, start?: number, end?: number) {
@@ -87,7 +87,7 @@ const methods = {
   },
   some(this: Sizes, holds: Each<unknown>, self?: unknown) {
     const plain = plainList(this);
-    for (let at = 0; at < plain.length; at++) if (holds.call(self, plain[at]!, at, this)) return true;
+    for (let at = 0; at < plain.length; at++) if (holds.call(self, plain[at], at, this)) return true;
     return false;
   },
   toSpliced(this: Sizes, ...change: [start: number, skipped: number, ...added: number[]]) {
@@ -110,7 +110,7 @@ const known = new Array<readonly number[] | null>(SLOTS).fill(null);
 export function freezeList(list: readonly number[]): readonly number[] {
   if (FrozenList.has(list)) return list;
   let hash = list.length;
-  for (let at = 0; at < list.length; at++) hash = Math.imul(hash ^ list[at]!, 0x9e3779b1);
+  for (let at = 0; at < list.length; at++) hash = Math.imul(hash ^ list[at], 0x9e3779b1);
   const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
   const found = known[slot]!;
   if (found !== null && isEqual(plainList(found), list)) return found;
@@ -143,7 +143,7 @@ export function rowMajor(shape: readonly number[]): number[] {
   let stride = 1;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     strides[axis] = stride;
-    stride *= Math.max(shape[axis]!, 1);
+    stride *= Math.max(shape[axis], 1);
   }
   return strides;
 }

@@ -8,7 +8,7 @@ export function reachOf({ shape, strides: steps, offset }: Tensor): { first: num
   let last = offset;
   for (const [axis, size] of plainList(shape).entries()) {
     if (size === 0) return { first: offset, count: 0 };
-    const span = (size - 1) * strides[axis]!;
+    const span = (size - 1) * strides[axis];
     if (span < 0) first += span;
     else last += span;
   }

@@ -11,7 +11,7 @@ export const MAX_RANK = 8;
 export function elementCount(shape: Shape): number {
   const sizes = plainList(shape);
   let count = 1;
-  for (let axis = 0; axis < sizes.length; axis++) count *= sizes[axis]!;
+  for (let axis = 0; axis < sizes.length; axis++) count *= sizes[axis];
   return count;
 }
 
@@ -24,9 +24,9 @@ export const rowMajorStrides = (shape: Shape): number[] => rowMajor(plainList(sh
 export function denseStrides(shape: Shape, like: readonly number[]): number[] {
   const [sizes, steps] = [plainList(shape), plainList(like)];
   if (sizes.some((size, axis) => size > 1 && steps[axis] === 0)) return rowMajor(sizes);
-  const inward = [...sizes.keys()].sort((a, b) => Math.abs(steps[b]!) - Math.abs(steps[a]!));
-  const dense = rowMajor(inward.map((axis) => sizes[axis]!));
-  return sizes.map((_, axis) => dense[inward.indexOf(axis)]!);
+  const inward = [...sizes.keys()].sort((a, b) => Math.abs(steps[b]) - Math.abs(steps[a]));
+  const dense = rowMajor(inward.map((axis) => sizes[axis]));
+  return sizes.map((_, axis) => dense[inward.indexOf(axis)]);
 }
 
 /**
@@ -37,7 +37,7 @@ export function isRowMajor(shape: Shape, strides: readonly number[]): boolean {
   const steps = plainList(strides);
   let stride = 1;
   for (let axis = sizes.length - 1; axis >= 0; axis--) {
-    const size = sizes[axis]!;
+    const size = sizes[axis];
     if (size === 0) return true;
     if (size !== 1 && steps[axis] !== stride) return sizes.includes(0);
     stride *= size;
@@ -89,15 +89,15 @@ export function checkRank(operation: string, shape: Shape): void {
  * @throws {ShapeError} with the shapes and the axis at which they differ.
  */
 export function broadcastShapes(operation: string, ...given: readonly Shape[]): Shape {
-  if (given.length > 0 && areSame(given)) return given[0]!;
+  if (given.length > 0 && areSame(given)) return given[0];
   let rank = 0;
-  for (let index = 0; index < given.length; index++) rank = Math.max(rank, given[index]!.length);
+  for (let index = 0; index < given.length; index++) rank = Math.max(rank, given[index].length);
   const result = new Array<number>(rank).fill(1);
   for (let index = 0; index < given.length; index++) {
-    const shape = plainList(given[index]!);
+    const shape = plainList(given[index]);
     for (let axis = 0; axis < shape.length; axis++) {
       const at = rank - shape.length + axis;
-      const size = shape[axis]!;
+      const size = shape[axis];
       if (size === 1 || size === result[at]) continue;
       if (result[at] !== 1)
         throw new ShapeError(
@@ -114,7 +114,7 @@ export function broadcastShapes(operation: string, ...given: readonly Shape[]): 
 }
 
 function areSame(shapes: readonly Shape[]): boolean {
-  for (let index = 1; index < shapes.length; index++) if (!sameShape(shapes[index]!, shapes[0]!)) return false;
+  for (let index = 1; index < shapes.length; index++) if (!sameShape(shapes[index], shapes[0])) return false;
   return true;
 }
 
@@ -125,7 +125,7 @@ export function broadcastStrides(shape: Shape, strides: readonly number[], targe
   const to = plainList(target);
   const steps = plainList(strides);
   const lead = to.length - from.length;
-  return to.map((size, axis) => (axis < lead || (from[axis - lead] === 1 && size !== 1) ? 0 : steps[axis - lead]!));
+  return to.map((size, axis) => (axis < lead || (from[axis - lead] === 1 && size !== 1) ? 0 : steps[axis - lead]));
 }
 
 /** Returns an axis counted from the front. @throws {ShapeError} if it is not a whole number in [-rank, rank). */
@@ -176,15 +176,15 @@ export function collapse(given: Shape, operands: readonly (readonly number[])[])
   const shape: number[] = [];
   const strides = operands.map((): number[] => []);
   for (let axis = 0; axis < sizes.length; axis++) {
-    const size = sizes[axis]!;
+    const size = sizes[axis];
     if (size === 1) continue;
     const last = shape.length - 1;
     const joins = last >= 0 && continues(strides, last, operands, axis, size);
-    if (joins) shape[last]! *= size;
+    if (joins) shape[last] *= size;
     else shape.push(size);
     const at = shape.length - 1;
     for (let operand = 0; operand < operands.length; operand++)
-      strides[operand]![at] = plainList(operands[operand]!)[axis]!;
+      strides[operand][at] = plainList(operands[operand])[axis];
   }
   return { shape, strides };
 }
@@ -198,6 +198,6 @@ function continues(
   size: number,
 ): boolean {
   for (let operand = 0; operand < operands.length; operand++)
-    if (merged[operand]![last] !== plainList(operands[operand]!)[axis]! * size) return false;
+    if (merged[operand][last] !== plainList(operands[operand])[axis] * size) return false;
   return true;
 }

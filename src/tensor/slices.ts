@@ -30,7 +30,7 @@ export function slicesOf(operands: readonly Tensor[], axis: number, order: Slice
   const { length, along, nest } = traversalOf(operands, axis, order);
   const offsets = new Array<number>(operands.length);
   for (let at = 0; at < operands.length; at++)
-    offsets[at] = operands[at]!.offset + (reverse ? (1 - length) * along[at]! : 0);
+    offsets[at] = operands[at].offset + (reverse ? (1 - length) * along[at] : 0);
   return { length, along, offsets, nest };
 }
 
@@ -50,10 +50,10 @@ const SLOTS = 256;
 const known = new Array<Known | null>(SLOTS).fill(null);
 
 function traversalOf(operands: readonly Tensor[], axis: number, order: SliceOrder): Traversal {
-  const { shape } = operands[0]!;
+  const { shape } = operands[0];
   const key = axis * 4 + (order.reverse ? 2 : 0) + (order.isOrdered ? 1 : 0);
   let hash = Math.imul(serialOf(shape) + operands.length, 0x9e3779b1) + key;
-  for (let at = 0; at < operands.length; at++) hash = Math.imul(hash ^ serialOf(operands[at]!.strides), 0x9e3779b1);
+  for (let at = 0; at < operands.length; at++) hash = Math.imul(hash ^ serialOf(operands[at].strides), 0x9e3779b1);
   const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
   const found = known[slot]!;
   if (found !== null && found.shape === shape && found.key === key && haveStrides(operands, found.strides))
@@ -65,7 +65,7 @@ function traversalOf(operands: readonly Tensor[], axis: number, order: SliceOrde
 
 function haveStrides(operands: readonly Tensor[], strides: readonly (readonly number[])[]): boolean {
   if (operands.length !== strides.length) return false;
-  for (let at = 0; at < operands.length; at++) if (operands[at]!.strides !== strides[at]) return false;
+  for (let at = 0; at < operands.length; at++) if (operands[at].strides !== strides[at]) return false;
   return true;
 }
 
@@ -74,19 +74,19 @@ function traverse(
   axis: number,
   { reverse = false, isOrdered = false }: SliceOrder,
 ): Traversal {
-  const shape = plainList(operands[0]!.shape);
-  const strides = plainList(operands[0]!.strides);
+  const shape = plainList(operands[0].shape);
+  const strides = plainList(operands[0].strides);
   const length = shape[axis] ?? 1;
   const along = operands.map((operand) => plainList(operand.strides)[axis] ?? 1);
   const others: number[] = [];
   for (let other = 0; other < shape.length; other++) if (other !== axis) others.push(other);
-  const distance = (other: number) => Math.abs(strides[other]!) || Number.MAX_SAFE_INTEGER;
+  const distance = (other: number) => Math.abs(strides[other]) || Number.MAX_SAFE_INTEGER;
   if (!isOrdered && others.length > 1) others.sort((a, b) => distance(b) - distance(a));
   const nest = collapse(
-    others.map((other) => shape[other]!),
+    others.map((other) => shape[other]),
     operands.map((operand) => {
       const steps = plainList(operand.strides);
-      return others.map((other) => steps[other]!);
+      return others.map((other) => steps[other]);
     }),
   );
   return {

@@ -296,11 +296,11 @@ export class Tensor<D extends DType = DType> implements Disposable {
     let next = 0;
     const nextElement = isComplex(this.dtype)
       ? () => ({ re: data[next++] as number, im: data[next++] as number })
-      : () => data[next++]!;
+      : () => data[next++];
     const level = (axis: number): NestedArray<ElementOf<D>> =>
       axis === this.rank
         ? this.element(nextElement())
-        : Array.from({ length: this.shape[axis]! }, () => level(axis + 1));
+        : Array.from({ length: this.shape[axis] }, () => level(axis + 1));
     return level(0);
   }
 

@@ -20,11 +20,11 @@ export class TidyScope {
     const staying: Tensor[] = [];
     const { made } = this;
     for (let at = 0; at < made.length; at++) {
-      const tensor = made[at]!;
+      const tensor = made[at];
       if (kept === tensor || (kept instanceof Set && kept.has(tensor))) staying.push(tensor);
       else if (!tensor.isKept && !isParameter(tensor)) tensor.dispose();
     }
-    if (around !== null) for (let at = 0; at < staying.length; at++) around.add(staying[at]!);
+    if (around !== null) for (let at = 0; at < staying.length; at++) around.add(staying[at]);
     this.made = [];
     return staying;
   }

@@ -57,7 +57,7 @@ const replacements: Readonly<Record<string, (step: Step) => readonly Step[]>> = 
 function stepsOf(step: Step, parts: "normalizers" | "pretokenizers"): readonly Step[] {
   const inner = step[parts];
   if (step.type === "Sequence" && Array.isArray(inner)) return inner.flatMap((each: Step) => stepsOf(each, parts));
-  return Object.hasOwn(replacements, step.type) ? replacements[step.type]!(step) : [step];
+  return Object.hasOwn(replacements, step.type) ? replacements[step.type](step) : [step];
 }
 
 const inSequence = (step: unknown, parts: "normalizers" | "pretokenizers"): unknown =>

@@ -144,7 +144,7 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
       if (pair.every((part) => ids.has(part))) found.push(pair);
     }
     found.sort(([a, b], [c, d]) => idOf(a) - idOf(c) || idOf(b) - idOf(d));
-    for (const pair of found) merges.push({ pair, score: vocabulary.scores[id]! });
+    for (const pair of found) merges.push({ pair, score: vocabulary.scores[id] });
   }
   merges.sort((a, b) => b.score - a.score); // the sort is stable: equal scores keep the vocabulary's order
   const unknown = vocabulary.tokens[Number(vocabulary.read("unknown_token_id") ?? 0)];

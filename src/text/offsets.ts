@@ -1,5 +1,7 @@
 /** Finds where tokens are in a text. */
 
+import { lastElement } from "../core/collections.ts";
+
 /** The part of a text from `start` up to, but excluding, `end`, in UTF-16 units as JavaScript counts them. */
 export interface TextSpan {
   readonly start: number;
@@ -30,17 +32,17 @@ function normalized(text: string, normalize: (part: string) => string): Normaliz
   for (const { segment, index } of new Intl.Segmenter("en", { granularity: "grapheme" }).segment(text)) {
     for (const character of normalize(segment)) {
       for (const byte of encoder.encode(character)) {
-        bytes!.push(byte);
-        isSpace!.push(SPACE.test(character) ? 1 : 0);
-        isPunctuation!.push(PUNCTUATION.test(character) ? 1 : 0);
-        spanOf!.push(spans.length);
+        bytes.push(byte);
+        isSpace.push(SPACE.test(character) ? 1 : 0);
+        isPunctuation.push(PUNCTUATION.test(character) ? 1 : 0);
+        spanOf.push(spans.length);
       }
     }
     spans.push({ start: index, end: index + segment.length });
   }
   return {
-    ...{ bytes: Uint8Array.from(bytes!), isSpace: Uint8Array.from(isSpace!), spans },
-    ...{ isPunctuation: Uint8Array.from(isPunctuation!), spanOf: Int32Array.from(spanOf!) },
+    ...{ bytes: Uint8Array.from(bytes), isSpace: Uint8Array.from(isSpace), spans },
+    ...{ isPunctuation: Uint8Array.from(isPunctuation), spanOf: Int32Array.from(spanOf) },
   };
 }
 
@@ -70,12 +72,12 @@ export function spansOf(
   let at = 0;
   for (const [index, piece] of pieces.entries()) {
     // an unknown token ends before a token that begins with a space
-    if (piece && isBlank(piece[0]) && index > 0 && !pieces[index - 1]) at = found.at(-1)![1];
+    if (piece && isBlank(piece[0]) && index > 0 && !pieces[index - 1]) at = lastElement(found)[1];
     at = afterSpaces(all, at);
     const range = piece && knownAt(all, trimmed(piece), at);
     found.push(range ?? (hasUnknownWords ? wordAt(all, at) : restAt(all, at)));
     if (range && !hasUnknownWords) shorten(found, pieces, range[0]);
-    if (range || hasUnknownWords) at = found.at(-1)![1];
+    if (range || hasUnknownWords) at = lastElement(found)[1];
   }
   return found.map((range) => spanAt(text, all, range));
 }
@@ -120,10 +122,10 @@ function restAt({ bytes, isSpace }: NormalizedText, at: number): Range {
 /** Ends unknown tokens before a known one where that begins. */
 function shorten(found: Range[], pieces: readonly (Uint8Array | undefined)[], from: number): void {
   for (let index = found.length - 2; index >= 0 && !pieces[index]; index--)
-    found[index] = [found[index]![0], Math.max(found[index]![0], Math.min(found[index]![1], from))];
+    found[index] = [found[index][0], Math.max(found[index][0], Math.min(found[index][1], from))];
 }
 
 function spanAt(text: string, { spanOf, spans }: NormalizedText, [from, to]: Range): TextSpan {
   const first = spans[spanOf[from] ?? -1]?.start ?? text.length;
-  return from === to ? { start: first, end: first } : { start: first, end: spans[spanOf[to - 1]!]!.end };
+  return from === to ? { start: first, end: first } : { start: first, end: spans[spanOf[to - 1]].end };
 }

@@ -225,9 +225,9 @@ export class PretrainedTokenizer implements Tokenizer {
     const { tokens, tokenTypes, origins } = arrange(counts);
     const ids = tokens.map((token, at) => {
       const origin = origins[at];
-      return origin ? parts[origin[0]]![origin[1]]! : this.idOf(token)!;
+      return origin ? parts[origin[0]][origin[1]] : this.idOf(token)!;
     });
-    return { tokens: ids, tokenTypes, origins, spans: (index) => this.spansIn(texts[index]!, parts[index]!) };
+    return { tokens: ids, tokenTypes, origins, spans: (index) => this.spansIn(texts[index], parts[index]) };
   }
 
   private spansIn(text: string, tokens: readonly number[]): TextSpan[] {
@@ -317,7 +317,7 @@ function arranged(
   { addSpecialTokens, isPair }: { readonly addSpecialTokens: boolean; readonly isPair: boolean },
 ) {
   const places = counts.map((count, which) => Array.from({ length: count }, (_, index) => `${MARK}${which} ${index}`));
-  const [first, second] = [places[0]!, isPair ? places[1]! : null];
+  const [first, second] = [places[0], isPair ? places[1] : null];
   const plain = { tokens: [...first, ...(second ?? [])], token_type_ids: undefined };
   const processed = processor && addSpecialTokens ? processor.post_process(first, second, true) : plain;
   const { tokens: leading, tokens_pair: rest = [], token_type_ids: types } = processed as PostProcessed;
@@ -325,7 +325,7 @@ function arranged(
   const origins = tokens.map((token): readonly [0 | 1, number] | null => {
     if (!token.startsWith(MARK)) return null;
     const [which, index] = token.slice(MARK.length).split(" ").map(Number);
-    return [which as 0 | 1, index!];
+    return [which as 0 | 1, index];
   });
   return { tokens, tokenTypes: typesOf(processor?.config, types, origins), origins };
 }
@@ -355,7 +355,7 @@ function truncated(counts: readonly number[], room: number): number[] {
   const [shorter, longer] = [Math.min(...counts), Math.max(...counts)];
   let [few, many] = [shorter, shorter > room ? shorter : Math.max(shorter, room - shorter)];
   if (few + many > room) [few, many] = [Math.floor(room / 2), Math.floor(room / 2) + (room % 2)];
-  return counts[0]! > counts[1]! ? [many, few] : [Math.min(few, longer), many];
+  return counts[0] > counts[1] ? [many, few] : [Math.min(few, longer), many];
 }
 
 function partsOf(json: TokenizerJson, config: TokenizerConfig) {

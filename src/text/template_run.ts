@@ -166,6 +166,6 @@ const globals = {
       ...{ "%H": two(now.getHours()), "%M": two(now.getMinutes()), "%b": month("short"), "%B": month("long") },
       "%%": "%",
     };
-    return format.replace(/%[YmdbBHM%]/g, (token) => parts[token]!);
+    return format.replace(/%[YmdbBHM%]/g, (token) => parts[token]);
   },
 };

@@ -85,7 +85,7 @@ const step =
     if (depth > MOST_DEPTH) throw wrong(path, `at most ${MOST_DEPTH} levels deep`, value);
     const { type } = value;
     aText(type, `${path}.type`, depth);
-    const fields = typeof type === "string" && Object.hasOwn(section(), type) ? section()[type]! : {};
+    const fields = typeof type === "string" && Object.hasOwn(section(), type) ? section()[type] : {};
     object(fields)(value, path, depth + 1);
   };
 
@@ -122,9 +122,9 @@ const preTokenizers: Section = {
 const item = object({ id: someText, type_id: optional(aCount) });
 const templateItem: Check = (value, path, depth) => {
   const names = isObject(value) ? Object.keys(value) : [];
-  if (names.length !== 1 || !/^(SpecialToken|Sequence)$/.test(names[0]!))
+  if (names.length !== 1 || !/^(SpecialToken|Sequence)$/.test(names[0]))
     throw wrong(path, "an object with SpecialToken or Sequence", value);
-  object({ [names[0]!]: item })(value, path, depth);
+  object({ [names[0]]: item })(value, path, depth);
 };
 const specialToken = object({ ids: list(anId), tokens: list(aText) });
 const named = pair(someText, anId);

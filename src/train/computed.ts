@@ -20,7 +20,7 @@ export function describeComputed(backend: string, paths: readonly Codepath[]): s
     `operations  ${ran.join(", ") || "none"}`,
     names.length === 0
       ? "fallbacks   none"
-      : `fallbacks   ${counted(names.length, "operation")} (${shown}): ${other[0]!.reason}`,
+      : `fallbacks   ${counted(names.length, "operation")} (${shown}): ${other[0].reason}`,
   ].join("\n");
 }
 

@@ -1,9 +1,11 @@
 /** Draws the loss curve as an SVG, and renders it as a PNG. */
+
 import inter from "@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf" with { type: "file" };
 import type { Resvg } from "@resvg/resvg-wasm";
 import program from "@resvg/resvg-wasm/index_bg.wasm" with { type: "file" };
 import { scaleLinear } from "d3-scale";
 import { line } from "d3-shape";
+import { lastElement } from "../core/collections.ts";
 import { smooth } from "./smooth.ts";
 
 /** The unit of losses on text. It makes models with different tokenizers comparable. */
@@ -107,7 +109,7 @@ function downsample(points: readonly Point[]): Point[] {
   if (width <= 1) return [...points];
   return Array.from({ length: Math.ceil(points.length / width) }, (_, index) => {
     const part = points.slice(index * width, (index + 1) * width);
-    return { step: part.at(-1)!.step, loss: part.reduce((sum, { loss }) => sum + loss, 0) / part.length };
+    return { step: lastElement(part).step, loss: part.reduce((sum, { loss }) => sum + loss, 0) / part.length };
   });
 }
 

@@ -84,7 +84,7 @@ function mergesOf(tokens: readonly Uint8Array[]): string[] {
   return tokens.flatMap((bytes, rank) => {
     if (bytes.length < 2) return [];
     const parts = merged(
-      Array.from(bytes, (byte) => byteCharacters[byte]!),
+      Array.from(bytes, (byte) => byteCharacters[byte]),
       ranks,
       rank,
     );
@@ -97,10 +97,10 @@ function merged(parts: string[], ranks: ReadonlyMap<string, number>, below: numb
   for (;;) {
     let [best, at] = [below, -1];
     for (let i = 0; i + 1 < parts.length; i++) {
-      const rank = ranks.get(parts[i]! + parts[i + 1]!) ?? below;
+      const rank = ranks.get(parts[i] + parts[i + 1]) ?? below;
       if (rank < best) [best, at] = [rank, i];
     }
     if (at < 0) return parts;
-    parts.splice(at, 2, parts[at]! + parts[at + 1]!);
+    parts.splice(at, 2, parts[at] + parts[at + 1]);
   }
 }

@@ -123,5 +123,5 @@ const packedOf = (weight: Weight): Tensor => (QuantizedTensor.isQuantized(weight
 function withRows(weight: Weight, change: (part: Tensor) => Tensor): Weight {
   if (!QuantizedTensor.isQuantized(weight)) return noGrad(() => change(weight));
   const packed = noGrad(() => change(weight.parts.packed));
-  return new QuantizedTensor(weight.format, [packed.shape[0]!, ...weight.shape.slice(1)], weight.dtype, { packed });
+  return new QuantizedTensor(weight.format, [packed.shape[0], ...weight.shape.slice(1)], weight.dtype, { packed });
 }

@@ -31,9 +31,9 @@ export function lossOf(model: LanguageModel, batch: AnyBatch): Tensor {
 /** Computes only the logits of targets, [targets, vocabulary]. Logits of all tokens would dominate memory. */
 function learnedLogits(model: LanguageModel, { x, from, segments, checkpoint }: ExampleBatch): Tensor {
   const states = model.hiddenStates(x, { segments, checkpoint });
-  const rows = reshape(states, [-1, states.shape[2]!]);
+  const rows = reshape(states, [-1, states.shape[2]]);
   const logits = model.logitsOf(unsqueeze(indexSelect(rows, 0, from), 0));
-  return reshape(logits, [-1, logits.shape[2]!]);
+  return reshape(logits, [-1, logits.shape[2]]);
 }
 
 /** The weight of a rank's batches among those of all ranks. */

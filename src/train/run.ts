@@ -168,7 +168,7 @@ class Run {
       step,
       loss: this.loss,
       bitsPerByte: bitsPerByte(this.loss, this.bytesPerToken?.text),
-      learningRate: optimizer.groups[0]!.lr,
+      learningRate: optimizer.groups[0].lr,
       gradientNorm,
       tokens: step * tokensPerStep,
       tokensPerSecond: tokensPerStep / secondsPerStep,

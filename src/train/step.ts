@@ -32,8 +32,8 @@ export async function takeStep(trainee: Trainee, batches: readonly AnyBatch[]): 
 
 /** Returns the weights of this rank's batches. Windows count equally; chats are weighted by their number of targets. */
 function exchangeOf({ team = Team.alone, batch }: Trainee, batches: readonly AnyBatch[]): Exchange {
-  if ("from" in batches[0]!) return { team, weight: 1, targets: team.sum([sumOf(batches)])[0]! };
-  const windows = batches[0]!.x.shape[0]!;
+  if ("from" in batches[0]) return { team, weight: 1, targets: team.sum([sumOf(batches)])[0] };
+  const windows = batches[0].x.shape[0];
   return { team, weight: team.size === 1 ? 1 : team.weightOf(windows, batch ?? windows * team.size) };
 }
 

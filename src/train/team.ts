@@ -102,12 +102,12 @@ export class Team {
   }
 
   mean(value: number): number {
-    return this.size === 1 ? value : this.sum([value])[0]! / this.size;
+    return this.size === 1 ? value : this.sum([value])[0] / this.size;
   }
 
   /** Whether `value` is true on any rank. */
   any(value: boolean): boolean {
-    return this.size === 1 ? value : this.sum([value ? 1 : 0])[0]! > 0;
+    return this.size === 1 ? value : this.sum([value ? 1 : 0])[0] > 0;
   }
 
   /** Returns rank 0's text. */

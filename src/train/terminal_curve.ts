@@ -30,9 +30,9 @@ export function terminalCurve({ training, heldOut }: Curves, width: number, heig
   const x = scaleLinear([steps[0], Math.max(steps[1], steps[0] + 1)], [0, 2 * columns - 1]);
   const y = scaleLinear([low, high > low ? high : low + 1], [4 * height - 1, 0]);
   const grid = Array.from({ length: height }, () => new Array<number>(columns).fill(EMPTY));
-  for (const [column, row] of path(line, x, y)) grid[row >> 2]![column >> 1]! |= DOTS[row & 3]![column & 1]!;
+  for (const [column, row] of path(line, x, y)) grid[row >> 2][column >> 1] |= DOTS[row & 3][column & 1];
   const rows = grid.map((row) => row.map((code) => (code === EMPTY ? " " : String.fromCodePoint(code))));
-  for (const { step, loss } of dots) rows[Math.round(y(loss)) >> 2]![Math.round(x(step)) >> 1] = "o";
+  for (const { step, loss } of dots) rows[Math.round(y(loss)) >> 2][Math.round(x(step)) >> 1] = "o";
   const labels = labelsOf(y, height);
   return [
     ...rows.map((row, at) => `${(labels.get(at) ?? "").padStart(LABEL)} ${labels.has(at) ? "┤" : "│"}${row.join("")}`),

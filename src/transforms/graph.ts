@@ -77,7 +77,7 @@ export function matching(
       `expected a ${what} for each of ${tensors.length} tensors, got ${leaves.length}`,
     );
   return leaves.map((leaf, at) => {
-    const tensor = tensors[at]!;
+    const tensor = tensors[at];
     leaf.checkAlive(operation);
     if (!sameShape(leaf.shape, tensor.shape))
       throw new ShapeError(

@@ -99,7 +99,7 @@ function forward({ inputs, outputs, isNested }: Traced, chunkSize: number | unde
             inputs.map((_, index) => (index === at ? unit : null)),
             { isLast: false },
           )
-          .map((tangent, index) => tangent ?? zerosFor(outputs.leaves[index]!)),
+          .map((tangent, index) => tangent ?? zerosFor(outputs.leaves[index])),
       ),
     ),
   );

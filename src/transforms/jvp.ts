@@ -88,7 +88,7 @@ function linear(operation: string, f: AnyFunction, primals: readonly unknown[]) 
     const needsGraph = isNested || tangents.some((tangent) => tangent?.requiresGrad);
     return gradEnabled.run(gradEnabled.get() && needsGraph, () => {
       const found = map.apply(tangents, { isLast });
-      return outputs.rebuild(found.map((tangent, at) => tangent ?? zerosFor(outputs.leaves[at]!)));
+      return outputs.rebuild(found.map((tangent, at) => tangent ?? zerosFor(outputs.leaves[at])));
     });
   };
   return { value: outputs.rebuild(outputs.leaves.map((leaf: Tensor) => release(leaf))), apply };

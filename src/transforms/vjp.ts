@@ -60,7 +60,7 @@ export function pull(traced: Traced, seeds: readonly (Tensor | null)[], isLast: 
   const createGraph = gradEnabled.get() && (isNested || seeds.some((seed) => seed?.requiresGrad));
   return gradEnabled.run(createGraph, () =>
     gradientsToward(roots, inputs, { createGraph, retainGraph: createGraph || !isLast }).map(
-      (gradient, at) => gradient ?? zerosFor(inputs[at]!),
+      (gradient, at) => gradient ?? zerosFor(inputs[at]),
     ),
   );
 }

@@ -76,7 +76,7 @@ export function vmap(...given: unknown[]): (...values: unknown[]) => unknown {
   enableBatching({ enter: enterExamples, leave: leaveExamples });
   return (...values) => {
     const mapped = mappedIn(values, inDims);
-    const size = mapped[0]!.size;
+    const size = mapped[0].size;
     if (chunkSize === undefined || chunkSize >= size) return run(f, values, mapped, { outDims, randomness, size });
     const parts: unknown[] = [];
     for (let start = 0; start < size; start += chunkSize) {
@@ -110,19 +110,19 @@ function mappedIn(values: readonly unknown[], inDims: Axes): readonly Mapped[] {
   const { leaves } = flatten(values, "vmap");
   for (const leaf of leaves) leaf.checkAlive("vmap");
   const mapped = axesOf("inDims", values, inDims).flatMap((axis, at): Mapped[] => {
-    const leaf = leaves[at]!;
+    const leaf = leaves[at];
     if (axis === null) return [];
     const normal = normalizeAxis("vmap", axis, leaf.rank, "inDims");
-    return [{ at, leaf, axis: normal, size: leaf.shape[normal]! }];
+    return [{ at, leaf, axis: normal, size: leaf.shape[normal] }];
   });
   if (mapped.length === 0)
     throw new ArgumentError("vmap", "nothingMapped", "expected an argument with an axis of examples, got none");
-  const other = mapped.find(({ size }) => size !== mapped[0]!.size);
+  const other = mapped.find(({ size }) => size !== mapped[0].size);
   if (other)
     throw new ShapeError(
       "vmap",
       "sizesDiffer",
-      `expected the same number of examples in all arguments, got ${mapped[0]!.size} and ${other.size}`,
+      `expected the same number of examples in all arguments, got ${mapped[0].size} and ${other.size}`,
     );
   return mapped;
 }
@@ -180,8 +180,8 @@ function run(f: AnyFunction, values: readonly unknown[], mapped: readonly Mapped
 function joined(parts: readonly unknown[], outDims: Axes): unknown {
   const all = parts.map((part) => flatten(part, "vmap").leaves);
   const axes = axesOf("outDims", parts[0], outDims);
-  const whole = all[0]!.map((first, at) => {
-    const joinedAll = cat(all.map((leaves) => leaves[at]!));
+  const whole = all[0].map((first, at) => {
+    const joinedAll = cat(all.map((leaves) => leaves[at]));
     return joinedAll.movedim(0, normalizeAxis("vmap", axes[at] ?? 0, first.rank, "outDims"));
   });
   return flatten(parts[0], "vmap").rebuild(whole);

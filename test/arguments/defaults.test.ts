@@ -158,9 +158,9 @@ function documentedInterfaces(): ReadonlyMap<string, Documented> {
       const options = body.matchAll(/\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s+(?:readonly )?(\w+)\??:/g);
       const defaults = [...options].flatMap(([, words = "", option]) => {
         const value = documentedDefault(words);
-        return value === undefined ? [] : [[option!, value] as const];
+        return value === undefined ? [] : [[option, value] as const];
       });
-      found.set(name!, {
+      found.set(name, {
         isOfFunction: file.startsWith("ops/"),
         bases: heads.match(/\w+Options\b/g) ?? [],
         defaults: new Map(defaults),
@@ -192,7 +192,7 @@ describe("documented defaults are true", () => {
   /** The names of a function and a class may differ only in the case of the first letter. */
   const operationOf = (name: string): string | undefined => {
     const base = name.replace(/Options$/, "");
-    const [upper, lower] = [base, base[0]!.toLowerCase() + base.slice(1)];
+    const [upper, lower] = [base, base[0].toLowerCase() + base.slice(1)];
     const known = interfaces.get(name)!.isOfFunction ? [lower] : [upper, lower, `optim.${lower}`];
     return known.find((operation) => ours.has(operation));
   };
@@ -236,7 +236,7 @@ describe("layers have documented dtypes by default", () => {
   const layers = Object.entries(nn as unknown as Record<string, new (...values: unknown[]) => orchard.nn.Module>)
     .filter(([name]) => /^[A-Z]/.test(name) && signatures.get(name)?.parameters["dtype"] !== undefined && name in calls)
     .map(([name, Class]) => {
-      const right = calls[name]![1]();
+      const right = calls[name][1]();
       const last = right.at(-1);
       const isOptions = Object.getPrototypeOf(last ?? 0) === Object.prototype;
       const { dtype: _, ...options } = isOptions ? (last as Record<string, unknown>) : {};

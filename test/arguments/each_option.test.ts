@@ -44,7 +44,7 @@ const refused: Readonly<Record<string, string>> = {
 
 /** Operations and layers. */
 const subjects: readonly Subject[] = [
-  ...groups[0]!.collect().subjects.map(({ name, call, right }) => ({ name, call, right })),
+  ...groups[0].collect().subjects.map(({ name, call, right }) => ({ name, call, right })),
   ...Object.entries(calls)
     .filter(([name]) => name in nn && /^[A-Z]/.test(name))
     .map(([name, [call, right]]) => ({ name, call, right })),

@@ -82,9 +82,9 @@ const hidden = new Set<string>();
 for (const file of new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))) {
   const text = readFileSync(join(packageRoot, "src", file), "utf8");
   const isInternal = /@internal(?:[^*]|\*(?!\/))*\*\/\s+(?:override |async |abstract |static |protected |get )*(\w+)/g;
-  for (const [, own] of text.matchAll(isInternal)) hidden.add(own!);
+  for (const [, own] of text.matchAll(isInternal)) hidden.add(own);
   for (const [, own] of text.matchAll(/^ {2}(?:private|protected)(?: (?:override|async|readonly|abstract))* (\w+)/gm))
-    hidden.add(own!);
+    hidden.add(own);
 }
 
 /** Returns its argument, which the test can't inspect if it is a proxy. */

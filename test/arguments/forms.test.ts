@@ -21,14 +21,14 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
       const flat = numbersOf(x);
       const places = draw(5, -flat.length, flat.length - 1);
       const fromFront = places.map((place) => (Number(place) + flat.length) % flat.length);
-      expect(numbersOf(o.take(x, tensor(places)))).toEqual(fromFront.map((place) => flat[place]!));
+      expect(numbersOf(o.take(x, tensor(places)))).toEqual(fromFront.map((place) => flat[place]));
       const source = o.randn([places.length]);
       const put = [...flat];
-      for (const [at, place] of fromFront.entries()) put[place] = numbersOf(source)[at]!;
+      for (const [at, place] of fromFront.entries()) put[place] = numbersOf(source)[at];
       expect(numbersOf(o.put(x, tensor(places), source))).toEqual(put);
       const columns = draw(sizes[0], -sizes[1], sizes[1] - 1);
       const chosen = o.takeAlongDim(x, tensor(columns).reshape([-1, 1]), 1);
-      const expected = columns.map((column, row) => flat[row * sizes[1] + ((Number(column) + sizes[1]) % sizes[1])]!);
+      const expected = columns.map((column, row) => flat[row * sizes[1] + ((Number(column) + sizes[1]) % sizes[1])]);
       expect(numbersOf(chosen)).toEqual(expected);
     }
     for (const place of [-5n, 4n])
@@ -40,13 +40,13 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
     for (let round = 0; round < 10; round++) {
       const shape = draw(3, 1, 5).map(Number);
       const x = o.randn(shape, { dtype: "float64" });
-      const [rows, size] = [shape[0]!, shape[1]! * shape[2]!];
+      const [rows, size] = [shape[0], shape[1] * shape[2]];
       const weight = o.randn(shape.slice(1), { dtype: "float64" });
       const [values, factors] = [numbersOf(x), numbersOf(weight)];
       const expected = Array.from({ length: rows }, (_, row) => {
         const own = values.slice(row * size, (row + 1) * size);
         const root = Math.sqrt(own.reduce((sum, value) => sum + value * value, 0) / size + 1e-6);
-        return own.map((value, at) => (value / root) * factors[at]!);
+        return own.map((value, at) => (value / root) * factors[at]);
       }).flat();
       const got = numbersOf(o.rmsNorm(x, shape.slice(1), weight, 1e-6));
       for (const [at, value] of expected.entries()) expect(got[at]).toBeCloseTo(value, 12);
@@ -59,7 +59,7 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
       const x = o.randn([50], { dtype: "float64" }).mul(100) as Tensor;
       const step = 10 ** -decimals;
       for (const [at, value] of numbersOf(o.round(x, { decimals })).entries()) {
-        const given = numbersOf(x)[at]!;
+        const given = numbersOf(x)[at];
         expect(Math.abs(value - given)).toBeLessThanOrEqual((step / 2) * (1 + 1e-9));
         expect(value / step).toBeCloseTo(Math.round(value / step), 9);
       }
@@ -87,7 +87,7 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
     manualSeed(5);
     const x = o.randn([40], { dtype: "float64" });
     const target = o.randint(0, 2, [40]).mul(2n).sub(1n) as Tensor<"int64">;
-    const pairs = numbersOf(x).map((value, at): [number, number] => [value, numbersOf(target)[at]!]);
+    const pairs = numbersOf(x).map((value, at): [number, number] => [value, numbersOf(target)[at]]);
     const formulas: readonly [(x: Tensor, t: Tensor) => Tensor, (x: number, t: number) => number][] = [
       [(a, t) => o.l1Loss(a, t, { reduction: "none" }), (a, t) => Math.abs(a - t)],
       [(a, t) => o.mseLoss(a, t, { reduction: "none" }), (a, t) => (a - t) ** 2],
@@ -95,7 +95,7 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
       [(a, t) => o.poissonNllLoss(a, t, { reduction: "none" }), (a, t) => Math.exp(a) - t * a],
     ];
     for (const [loss, formula] of formulas)
-      for (const [at, got] of numbersOf(loss(x, target)).entries()) expect(got).toBeCloseTo(formula(...pairs[at]!), 12);
+      for (const [at, got] of numbersOf(loss(x, target)).entries()) expect(got).toBeCloseTo(formula(...pairs[at]), 12);
     const leaf = x.to("float32").detach();
     leaf.requiresGrad = true;
     o.smoothL1Loss(leaf, target).backward();
@@ -123,7 +123,7 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
       const expected = o.matmul(o.softmax((mask ? scores.add(mask) : scores) as Tensor, -1), value);
       const got = o.scaledDotProductAttention(query, key, value, mask);
       expect(got.shape).toEqual(expected.shape);
-      for (const [at, own] of numbersOf(got).entries()) expect(own).toBeCloseTo(numbersOf(expected)[at]!, 12);
+      for (const [at, own] of numbersOf(got).entries()) expect(own).toBeCloseTo(numbersOf(expected)[at], 12);
     }
   });
 
@@ -135,7 +135,7 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
     const ofRunning = numbersOf(o.instanceNorm(x, mean, variance, undefined, undefined, false, 0.1, 0.5));
     for (const [at, value] of values.entries()) {
       const channel = Math.floor(at / 5) % 2;
-      expect(ofRunning[at]).toBeCloseTo((value - means[channel]!) / Math.sqrt(variances[channel]! + 0.5), 12);
+      expect(ofRunning[at]).toBeCloseTo((value - means[channel]) / Math.sqrt(variances[channel] + 0.5), 12);
     }
     o.instanceNorm(x, mean, variance, { momentum: 0.25 });
     for (const channel of [0, 1]) {
@@ -143,8 +143,8 @@ describe.each(["cpu", "reference"] as const)("numbers can be given in other form
       const average = (own: readonly number[]) => own.reduce((sum, value) => sum + value, 0) / own.length;
       const spread = (own: readonly number[]) =>
         own.reduce((sum, value) => sum + (value - average(own)) ** 2, 0) / (own.length - 1);
-      expect(numbersOf(mean)[channel]).toBeCloseTo(0.75 * means[channel]! + 0.25 * average(lines.map(average)), 12);
-      const running = 0.75 * variances[channel]! + 0.25 * average(lines.map(spread));
+      expect(numbersOf(mean)[channel]).toBeCloseTo(0.75 * means[channel] + 0.25 * average(lines.map(average)), 12);
+      const running = 0.75 * variances[channel] + 0.25 * average(lines.map(spread));
       expect(numbersOf(variance)[channel]).toBeCloseTo(running, 12);
     }
     expect(() => o.instanceNorm(x, { useInputStats: false })).toThrow("expected runningMean and runningVar");
@@ -225,7 +225,7 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(o.max(row, tensor([2, 2, 5])).toArray()).toEqual([3, 2, 5]);
     expect(row.min(tensor([2n, 2n, 5n])).toArray()).toEqual([2, 1, 2]);
     const [across, down] = (o.meshgrid as (...values: unknown[]) => Tensor[])(row, o.arange(2), { indexing: "xy" });
-    expect([across!.toArray(), down!.shape]).toEqual([[[3, 1, 2], [3, 1, 2]], [2, 3]]); // biome-ignore format: rows
+    expect([across.toArray(), down.shape]).toEqual([[[3, 1, 2], [3, 1, 2]], [2, 3]]); // biome-ignore format: rows
   });
 
   test("searchsorted accepts a side, another order, and int32 results", () => {

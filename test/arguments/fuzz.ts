@@ -122,7 +122,7 @@ function isOfKind({ parameters, operation }: Signature, name: string, value: unk
   try {
     if (value === undefined || isOptions(value)) return true; // nothing, or the options themselves
     if (Tensor.isTensor(value) && (value.rank === 0 || takesOther.has(operation))) return true; // represents a number
-    const { kind } = parameters[name]!;
+    const { kind } = parameters[name];
     return kind.starts?.(value) === true || kind.parse(value, operation, name) !== undefined;
   } catch {
     return true;

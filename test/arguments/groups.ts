@@ -72,7 +72,7 @@ const asMethods: Functions = Object.fromEntries(
 
 function callMethod(x: unknown, name: string, values: readonly unknown[]): unknown {
   if (!Tensor.isTensor(x)) return undefined; // only tensors have the method
-  return (x as unknown as Record<string, Call>)[name]!(...values);
+  return (x as unknown as Record<string, Call>)[name](...values);
 }
 
 const methodsGroup: Group = {

@@ -7,8 +7,8 @@ import "../../src/index.ts"; // every signature
 function neighbor(value: number, direction: 1 | -1): number {
   if (value === 0) return direction * Number.MIN_VALUE;
   const bits = new BigInt64Array(Float64Array.of(value).buffer);
-  bits[0]! += BigInt(value > 0 ? direction : -direction);
-  return new Float64Array(bits.buffer)[0]!;
+  bits[0] += BigInt(value > 0 ? direction : -direction);
+  return new Float64Array(bits.buffer)[0];
 }
 
 /** Values on both sides of the limits that a description sets. */
@@ -117,7 +117,7 @@ describe("unknown keywords are rejected", () => {
   const choices = all.flatMap((parameter) => {
     const { expected } = parameter.kind;
     const isChoice = /^"[^"]*"(?:(?:, | or )"[^"]*")*$/.test(expected);
-    return isChoice ? [{ ...parameter, words: [...expected.matchAll(/"([^"]*)"/g)].map(([, word]) => word!) }] : [];
+    return isChoice ? [{ ...parameter, words: [...expected.matchAll(/"([^"]*)"/g)].map(([, word]) => word) }] : [];
   });
 
   test("errors list exactly the accepted keywords", () => {

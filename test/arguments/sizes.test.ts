@@ -162,15 +162,15 @@ describe("the cache of compiled constraints is bounded", () => {
     for (const key of [...keys, ...keys]) expect(await ask(key)).toBe(form);
     expect(made.splice(0)).toEqual(keys);
     await ask("more"); // the first key is the one that is evicted
-    await ask(keys[1]!);
+    await ask(keys[1]);
     expect(made.splice(0)).toEqual(["more"]);
-    await ask(keys[0]!); // replaces the constraint of the third key
-    await ask(keys[1]!);
-    expect(made.splice(0)).toEqual([keys[0]!]);
-    await ask(keys[2]!);
-    expect(made.splice(0)).toEqual([keys[2]!]);
-    await ask(keys[1]!, served()); // another model has separate constraints
-    expect(made.splice(0)).toEqual([keys[1]!]);
+    await ask(keys[0]); // replaces the constraint of the third key
+    await ask(keys[1]);
+    expect(made.splice(0)).toEqual([keys[0]]);
+    await ask(keys[2]);
+    expect(made.splice(0)).toEqual([keys[2]]);
+    await ask(keys[1], served()); // another model has separate constraints
+    expect(made.splice(0)).toEqual([keys[1]]);
     for (const _ of [1, 2]) await expect(ask("bad")).rejects.toThrow("bad");
     expect(made).toEqual(["bad", "bad"]);
   });
@@ -186,7 +186,7 @@ describe("the cache of compiled constraints is bounded", () => {
     const forms = Array.from({ length: 16 }, (_, at) => start(`${at}`));
     const again = start("3"); // this constraint is being compiled already
     await expect(start("more")).rejects.toMatchObject({ status: 429, message: expect.stringContaining("too many") });
-    ends[5]!.resolve(form);
+    ends[5].resolve(form);
     expect(await forms[5]).toBe(form);
     const next = start("more");
     await expect(start("one more")).rejects.toMatchObject({ status: 429 });
@@ -199,8 +199,8 @@ test("the limits of servers match their documentation", async () => {
   const source = await Bun.file(join(packageRoot, "src", "serve", "limits.ts")).text();
   const documented = [...source.matchAll(/Default (false|[\d,]+)( MiB)?[^\n]*\n {2}readonly (\w+)/g)].map(
     ([, value, isMiB, name]) => [
-      name!,
-      value === "false" ? false : Number(value!.replaceAll(",", "")) * (isMiB ? 2 ** 20 : 1),
+      name,
+      value === "false" ? false : Number(value.replaceAll(",", "")) * (isMiB ? 2 ** 20 : 1),
     ],
   );
   expect(Object.fromEntries(documented)).toEqual({ ...defaultLimits });

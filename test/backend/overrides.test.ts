@@ -34,7 +34,7 @@ const x = tensor([-1, 0, 2]);
 const plain = [-0.158655, 0, 1.9545];
 const onCpu = (): number[] => withBackend("cpu", () => gelu(x).toArray() as number[]);
 const expectPlain = (values: readonly number[] = onCpu()): void =>
-  values.forEach((value, index) => void expect(value).toBeCloseTo(plain[index]!, 4));
+  values.forEach((value, index) => void expect(value).toBeCloseTo(plain[index], 4));
 
 afterEach(() => {
   expect([overrides(), routes()]).toEqual([[], []]); // each test restores its changes
@@ -42,7 +42,7 @@ afterEach(() => {
 
 describe("an override replaces an operation", () => {
   test("an override replaces an operation on a backend until it is restored", () => {
-    const handle = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
+    const handle = override("gelu", "cpu", ({ inputs: [own] }) => mul(own, 10));
     expect(onCpu()).toEqual([-10, 0, 20]);
     withBackend("reference", () => expectPlain(gelu(x).toArray() as number[]));
     handle.restore();
@@ -51,15 +51,15 @@ describe("an override replaces an operation", () => {
 
   test("an override works with using", () => {
     {
-      using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
+      using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own, 10));
       expect(onCpu()).toEqual([-10, 0, 20]);
     }
     expectPlain();
   });
 
   test("the latest override runs first; restoring in another order, or twice, keeps the others", () => {
-    const first = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
-    const second = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 100));
+    const first = override("gelu", "cpu", ({ inputs: [own] }) => mul(own, 10));
+    const second = override("gelu", "cpu", ({ inputs: [own] }) => mul(own, 100));
     expect(onCpu()).toEqual([-100, 0, 200]);
     first.restore();
     first.restore();
@@ -69,27 +69,27 @@ describe("an override replaces an operation", () => {
   });
 
   test("a predicate limits an override to dtypes and shapes", () => {
-    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10), {
-      when: ({ inputs: [own] }) => own!.dtype === "float32" && own!.rank === 2,
+    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own, 10), {
+      when: ({ inputs: [own] }) => own.dtype === "float32" && own.rank === 2,
     });
     expectPlain();
     expect(withBackend("cpu", () => gelu(tensor([[1]])).item())).toBe(10);
   });
 
   test("an override may call the implementation that it replaces", () => {
-    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(gelu(own!), 2));
-    onCpu().forEach((value, index) => void expect(value).toBeCloseTo(2 * plain[index]!, 4));
+    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(gelu(own), 2));
+    onCpu().forEach((value, index) => void expect(value).toBeCloseTo(2 * plain[index], 4));
   });
 
   test("an override may write results directly into memory", () => {
     using _ = override("gelu", "cpu", ({ outputs: [out] }) => {
-      out!.fill_(7);
+      out.fill_(7);
     });
     expect(onCpu()).toEqual([7, 7, 7]);
   });
 
   test("an override does not change the operation's gradient", () => {
-    using _ = override("silu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
+    using _ = override("silu", "cpu", ({ inputs: [own] }) => mul(own, 10));
     const own = tensor([0.5], { requiresGrad: true });
     withBackend("cpu", () => backward(sum(silu(own))));
     const share = 1 / (1 + Math.exp(-0.5));
@@ -98,7 +98,7 @@ describe("an override replaces an operation", () => {
 
   test("codepaths() and overrides() name the override", () => {
     resetCodepaths();
-    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10), { name: "tenfold" });
+    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own, 10), { name: "tenfold" });
     onCpu();
     const found = codepaths().find(({ operation }) => operation === "gelu");
     expect(found).toEqual({ operation: "gelu", backend: "cpu", reason: "preferred, tenfold", calls: 1 });
@@ -138,7 +138,7 @@ describe("an override replaces an operation", () => {
 });
 
 describe("withOverride limits an override to a body", () => {
-  const tenfold = ({ inputs: [own] }: OverrideCall) => mul(own!, 10);
+  const tenfold = ({ inputs: [own] }: OverrideCall) => mul(own, 10);
 
   test("the override applies to the body of a call", () => {
     const inside = withOverride("gelu", "cpu", tenfold, onCpu);
@@ -159,7 +159,7 @@ describe("withOverride limits an override to a body", () => {
   });
 
   test("the override precedes an override of the process, and ends if the body throws", () => {
-    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 100));
+    using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own, 100));
     expect(withOverride("gelu", "cpu", tenfold, onCpu)).toEqual([-10, 0, 20]);
     expect(() =>
       withOverride("gelu", "cpu", tenfold, () => {
@@ -185,8 +185,8 @@ describe("a kernel can be the body of an override", () => {
       "gelu",
       "metal",
       kernelOverride(kernel, ({ inputs: [own], outputs: [out] }) => ({
-        bindings: { x: own!, y: out!, count: own!.size },
-        options: { grid: own!.size },
+        bindings: { x: own, y: out, count: own.size },
+        options: { grid: own.size },
       })),
     );
     withBackend("metal", () => {
@@ -249,12 +249,12 @@ test("a thousand random sequences of overrides and routes end in the original st
   const property = fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
     const handles: (Pick<OverrideHandle, "restore"> & Disposable)[] = [];
     for (const { kind, operation, backend, which } of steps) {
-      const scale = ({ inputs: [input] }: OverrideCall) => mul(input!, which);
+      const scale = ({ inputs: [input] }: OverrideCall) => mul(input, which);
       if (kind === "override") handles.push(override(operation, backend, scale));
       else if (kind === "route") handles.push(route("elementwise", backend));
       else if (kind === "scoped") withOverride(operation, backend, scale, () => withBackend(backend, compute));
       else if (handles.length > 0) {
-        const handle = handles[which % handles.length]!;
+        const handle = handles[which % handles.length];
         handle.restore();
         if (kind === "restore again") handle[Symbol.dispose]();
       }
@@ -292,12 +292,12 @@ describe("the return value of a body", () => {
 
   test("a body may return undefined only if every result was written, in any way", () => {
     expect(run(() => undefined)).toMatchObject({ code: "wrongOverride", message: expect.stringMatching(/result 0/) });
-    expect(run(({ outputs: [y] }: OverrideCall) => void mul(y!, 2))).toMatchObject({ code: "wrongOverride" });
+    expect(run(({ outputs: [y] }: OverrideCall) => void mul(y, 2))).toMatchObject({ code: "wrongOverride" });
     const ways: ((call: OverrideCall) => void)[] = [
-      ({ outputs: [y] }) => void y!.fill_(7),
-      ({ outputs: [y] }) => void y!.copy_(tensor([7, 7, 7])),
+      ({ outputs: [y] }) => void y.fill_(7),
+      ({ outputs: [y] }) => void y.copy_(tensor([7, 7, 7])),
       ({ outputs: [y] }) => {
-        for (let at = 0; at < 3; at++) y!.narrow(0, at, 1).fill_(7);
+        for (let at = 0; at < 3; at++) y.narrow(0, at, 1).fill_(7);
       },
     ];
     for (const body of ways) {

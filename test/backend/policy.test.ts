@@ -79,7 +79,7 @@ describe("codepaths() counts calls", () => {
     ]);
     const before = codepaths();
     exp(x);
-    expect(before[0]!.calls).toBe(3); // the rows are copies
+    expect(before[0].calls).toBe(3); // the rows are copies
     resetCodepaths();
     expect(codepaths()).toEqual([]);
   });

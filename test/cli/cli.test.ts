@@ -69,7 +69,7 @@ describe("errors of usage have a few lines, the last of which names the help", (
     expect(lines.length).toBeLessThanOrEqual(3);
     const path =
       words[0] === "nothing" ? "" : words[0] === "metal" && words[1] === "check" ? "metal check " : `${words[0]} `;
-    const scripts = ["train", "generate", "doctor"].includes(words[0]!);
+    const scripts = ["train", "generate", "doctor"].includes(words[0]);
     expect(lines.at(-1)).toBe(`\`${scripts ? "bun run" : "bun src/cli/orchard.ts"} ${path}--help\` shows the usage.`);
   });
 

@@ -67,11 +67,11 @@ test.if(software)("SARIF, JSON and JUnit are written to a file", () => {
     return readFileSync(output, "utf8");
   };
   const sarif = JSON.parse(report("sarif", "1")) as { runs: { tool: unknown; results: Record<string, unknown>[] }[] };
-  expect(sarif.runs[0]!.tool).toMatchObject({ driver: { name: "orchard metal run" } });
-  expect(sarif.runs[0]!.results.map(({ level }) => level).sort()).toEqual(["error", "note"]);
+  expect(sarif.runs[0].tool).toMatchObject({ driver: { name: "orchard metal run" } });
+  expect(sarif.runs[0].results.map(({ level }) => level).sort()).toEqual(["error", "note"]);
   const json = JSON.parse(report("json", "1")) as { files: { file: string; diagnostics: object[] }[] };
   expect(json.files).toMatchObject([{ file: "shift.metal" }]);
-  expect(json.files[0]!.diagnostics).toContainEqual(
+  expect(json.files[0].diagnostics).toContainEqual(
     expect.objectContaining({ line: 3, severity: "error", message: expect.stringMatching(read) }),
   );
   const junit = report("junit", "1");

@@ -138,7 +138,7 @@ describe("a product, the normalization of its rows and a product of them are one
         orchard.linear(orchard.rmsNorm(orchard.linear(x, weight), [width], { weight: scale }), second),
       ];
       expect(compared(plain, draw)).toEqual({ plain: 3, compiled: 1 });
-      const activated = (values: Drawn) => [orchard.silu(plain(values)[0]!).add(values.residual)];
+      const activated = (values: Drawn) => [orchard.silu(plain(values)[0]).add(values.residual)];
       expect(compared(activated, draw)).toEqual({ plain: 5, compiled: 1 });
       const transposed = ({ x, weight, scale }: Drawn) => [
         orchard.rmsNorm(orchard.linear(x, weight), [width], { weight: scale }).transpose(0, 1).matmul(x),
@@ -204,8 +204,8 @@ test("the sources of generated kernels are written to a folder", () =>
     for (let call = 0; call < 3; call++) compiled(randn([40, 40]));
     const [name, ...others] = readdirSync(folder);
     expect([others, name]).toEqual([[], expect.stringMatching(/^compiled_chain-[0-9a-f]{12}\.metal$/)]);
-    expect(readFileSync(join(folder, name!), "utf8")).toContain("kernel void compiled_chain(");
-    const unwritable = compile((x: Tensor) => x.neg().exp(), { dump: join(folder, name!) });
+    expect(readFileSync(join(folder, name), "utf8")).toContain("kernel void compiled_chain(");
+    const unwritable = compile((x: Tensor) => x.neg().exp(), { dump: join(folder, name) });
     unwritable(randn([3]));
     expect(() => unwritable(randn([3]))).toThrow(orchard.FileError);
   }));
@@ -237,7 +237,7 @@ describe("training steps on metal", () => {
       expect(listed(compiled.model.parameters())).toEqual(listed(plain.model.parameters()));
       const [x, y] = [randint(0, 40, [2, context]), randint(0, 40, [2 * context])];
       const counts = [plain, compiled].map(({ step }) => dispatches(() => step(x, y)));
-      expect(counts[1]!).toBeLessThan(0.9 * counts[0]!);
+      expect(counts[1]).toBeLessThan(0.9 * counts[0]);
     }),
   );
 });

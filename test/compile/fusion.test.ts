@@ -44,21 +44,21 @@ function drawStep(random: Random, count: number, backend: Backend): Step {
   const kind = random.integer(0, 12);
   const [ofOne, ofTwo] = [pick(random, unary), pick(random, binary)];
   // along rows: a vector that the chain may write, the folds of rows and operations on them, and casts
-  if (kind === 9) return (values) => ofTwo(values[a]!, values[b]!.flatten().narrow(0, 0, values[b]!.shape.at(-1)!));
+  if (kind === 9) return (values) => ofTwo(values[a], values[b].flatten().narrow(0, 0, values[b].shape.at(-1)!));
   const [fold, ofFold] = [pick(random, folds), pick(random, unary)];
-  if (kind === 10) return (values) => ofTwo(values[a]!, fold(values[b]!));
-  if (kind === 11) return (values) => ofTwo(values[a]!, ofFold(fold(values[b]!).add(1)));
+  if (kind === 10) return (values) => ofTwo(values[a], fold(values[b]));
+  if (kind === 11) return (values) => ofTwo(values[a], ofFold(fold(values[b]).add(1)));
   const dtype = pick(random, castTypes[backend]);
-  if (kind === 12) return (values) => values[a]!.to(dtype).to(values[a]!.dtype).add(values[b]!);
-  if (kind < 3) return (values) => ofOne(values[a]!);
-  if (kind < 5) return (values) => ofTwo(values[a]!, values[b]!);
-  if (kind < 6) return (values) => orchard.where(values[a]!.gt(0), values[a]!, values[b]!);
+  if (kind === 12) return (values) => values[a].to(dtype).to(values[a].dtype).add(values[b]);
+  if (kind < 3) return (values) => ofOne(values[a]);
+  if (kind < 5) return (values) => ofTwo(values[a], values[b]);
+  if (kind < 6) return (values) => orchard.where(values[a].gt(0), values[a], values[b]);
   // a broadcast element of another value, which may be written by the chain
   const element = random.integer(0, 1);
-  if (kind < 7) return (values) => ofTwo(values[a]!, values[b]!.flatten().narrow(0, element, 1));
+  if (kind < 7) return (values) => ofTwo(values[a], values[b].flatten().narrow(0, element, 1));
   // a reduction ends a chain; values from before it are used after it
-  if (kind < 8) return (values) => ofTwo(values[a]!, values[b]!.mean());
-  return (values) => ofTwo(values[a]!, 0.5);
+  if (kind < 8) return (values) => ofTwo(values[a], values[b].mean());
+  return (values) => ofTwo(values[a], 0.5);
 }
 
 const shapes = [[4096], [4097], [3, 2051], [64, 129], [70_001], [2, 3, 2048]];
@@ -269,7 +269,7 @@ describe("fast: fusions that may change the last bits", () => {
           for (let call = 0; call < 3; call++) compiled(x);
           return bits([compiled(x)]);
         });
-        expect(contracted).not.toEqual(exact!);
+        expect(contracted).not.toEqual(exact);
       } finally {
         metalContext().configure("contract", false);
       }

@@ -57,7 +57,7 @@ const CALLS = 5;
 function check(name: string): void {
   const make = (isCompiled: boolean) => {
     manualSeed(hash(name));
-    const [layer, shape] = makers[name]!();
+    const [layer, shape] = makers[name]();
     const step = (x: Tensor) => {
       for (const parameter of layer.parameters()) parameter.grad = null;
       const result = (layer as nn.Sequential).forward(x);

@@ -73,7 +73,7 @@ describe("replays on metal have the bits of plain calls", () => {
 });
 
 function checkOperation(name: OperationName, random: Random, refusals: Readonly<Record<string, string>>): void {
-  const call = functions[name]!;
+  const call = functions[name];
   const layout = ofOffset.has(name) ? 0 : random.integer(0, 2);
   const size = 4 + 2 * random.integer(0, 2);
   const fuse = getBackend() === "cpu" || isExhaustive; // on metal, each chain requires the compilation of a kernel
@@ -118,19 +118,19 @@ function fill(key: string, { shape, dtype }: Tensor, random: Random, layout: num
   const pick = (count: number): number[] =>
     Array.from({ length: count }, () => {
       if (isFloat(dtype)) return 0.05 + 0.9 * random.next();
-      const [least, most] = ranges[key]!;
+      const [least, most] = ranges[key];
       return random.integer(least, most);
     });
   if (dtype === "complex64") {
     const [real, imaginary] = [0, 1].map(() => fill(key, operations.zeros(shape), random, layout));
-    return operations.complex(real!, imaginary!);
+    return operations.complex(real, imaginary);
   }
   const count = shape.reduce((product, each) => product * each, 1);
   const make = (sizes: readonly number[]) =>
     operations.tensor(pick(sizes.reduce((product, each) => product * each, 1)), { dtype, shape: sizes });
   if (shape.length !== 2 || layout === 0 || count === 0) return make(shape);
-  if (layout === 1) return operations.transpose(make([shape[1]!, shape[0]!]), 0, 1);
-  return operations.narrow(make([shape[0]!, shape[1]! + 2]), 1, 1, shape[1]!);
+  if (layout === 1) return operations.transpose(make([shape[1], shape[0]]), 0, 1);
+  return operations.narrow(make([shape[0], shape[1] + 2]), 1, 1, shape[1]);
 }
 
 /**
@@ -141,7 +141,7 @@ function withTensors(values: readonly unknown[], others: readonly unknown[]): re
   const leaves = leavesOf(treeOf(others, (tensor) => tensor));
   let next = 0;
   return valueIn(
-    treeOf(values, () => leaves[next++]!),
+    treeOf(values, () => leaves[next++]),
     (tensor) => tensor,
   ) as readonly unknown[];
 }

@@ -89,7 +89,7 @@ describe("what can't be compiled is a typed error", () => {
       expect(message).toContain("expected indices");
       expect(() => compiled(wrong())).toThrow(message.replace("ShapeError: ", ""));
       expect(table.weight.toArray()).toEqual(before);
-      expect(optimizer.slots[0]!.steps).toBe(4);
+      expect(optimizer.slots[0].steps).toBe(4);
     });
   });
 });
@@ -128,7 +128,7 @@ describe("calls that run without a replay", () => {
     withBackend("cpu", () => {
       const compiled = compile(square);
       const x = tensor([1, 2], { requiresGrad: true });
-      for (let call = 0; call < 4; call++) expect(orchard.grad(compiled(x), [x])[0]!.toArray()).toEqual([2, 4]);
+      for (let call = 0; call < 4; call++) expect(orchard.grad(compiled(x), [x])[0].toArray()).toEqual([2, 4]);
       expect(compiled.explain()).toContain("4 calls plain: an argument requires a gradient");
     });
   });
@@ -225,7 +225,7 @@ describe("calls that run without a replay", () => {
           own.manualSeed(call + 50); // equal seeds of two generators are not told apart
           return fn(ones([1, 2]), layer, own).toArray();
         });
-        expect(results[1]).toEqual(results[0]!);
+        expect(results[1]).toEqual(results[0]);
       }
       expect(compiled.explain()).toContain("2 replays");
     });
@@ -250,7 +250,7 @@ describe("results of compiled functions", () => {
       const kept = ones([2]);
       const fn = (x: Tensor, names: { a: Tensor; b: readonly Tensor[] }, factor: number) => {
         const y = x.mul(factor);
-        return { x, row: x.select(0, 1), y, part: y.narrow(0, 1, 1), sum: names.a.add(names.b[0]!), kept, factor };
+        return { x, row: x.select(0, 1), y, part: y.narrow(0, 1, 1), sum: names.a.add(names.b[0]), kept, factor };
       };
       const compiled = compile(fn, { state: kept });
       for (let call = 0; call < 6; call++) {

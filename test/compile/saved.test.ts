@@ -132,7 +132,7 @@ const METADATA = "orchard.program";
 /** A copy of a program's file with other JSON. */
 async function withJson(path: string, change: (json: Record<string, unknown>) => void): Promise<string> {
   using file = openSafetensors(path);
-  const json = JSON.parse(file.metadata[METADATA]!) as Record<string, unknown>;
+  const json = JSON.parse(file.metadata[METADATA]) as Record<string, unknown>;
   change(json);
   const copy = newPath();
   await saveSafetensors(copy, file.tensors(), { metadata: { [METADATA]: JSON.stringify(json) } });
@@ -157,7 +157,7 @@ function damage(value: unknown, random: Random): unknown {
     return random.next() < 0.5 ? [-1, 1e9, 0.5, "x", null][random.integer(0, 4)] : value;
   const keys = Object.keys(value);
   if (keys.length === 0) return [0];
-  const key = keys[random.integer(0, keys.length - 1)]!;
+  const key = keys[random.integer(0, keys.length - 1)];
   (value as Record<string, unknown>)[key] = damage((value as Record<string, unknown>)[key], random);
   return value;
 }
@@ -185,10 +185,10 @@ test("damaged programs are typed errors, or run", async () => {
       continue;
     }
     const name = random.next() < 0.5 ? "words" : "blocks";
-    const changed = tensors[name]!.clone();
+    const changed = tensors[name].clone();
     const values = changed.storage.array(changed.dtype) as unknown as Float64Array;
     for (let change = random.integer(1, 3); change > 0; change--)
-      values[random.integer(0, values.length - 1)] = [0, -1, 1, 7, 1e6, 2 ** 30, 64][random.integer(0, 6)]!;
+      values[random.integer(0, values.length - 1)] = [0, -1, 1, 7, 1e6, 2 ** 30, 64][random.integer(0, 6)];
     const copy = newPath();
     await saveSafetensors(copy, { ...tensors, [name]: changed }, { metadata: file.metadata });
     tryIt(copy);

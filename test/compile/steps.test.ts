@@ -38,7 +38,7 @@ function makeStep(name: string, zeroes: string) {
       ? [new nn.Linear(6, 8, { bias: false }), new nn.ReLU(), new nn.Linear(8, 3, { bias: false })]
       : [new nn.Linear(6, 8), new nn.BatchNorm1d(8), new nn.ReLU(), new nn.Dropout(0.2), new nn.Linear(8, 3)]),
   );
-  const optimizer = optimizers[name]!(model.parameters()) as Optimizer;
+  const optimizer = optimizers[name](model.parameters()) as Optimizer;
   const step = (x: Tensor, y: Tensor) => {
     if (zeroes === "before") optimizer.zeroGrad();
     const loss = orchard.crossEntropy(model.forward(x) as Tensor, y);
@@ -78,7 +78,7 @@ function train(name: string, zeroes: string, isCompiled: boolean) {
 
 describe("50 compiled steps with a schedule, dropout, running statistics and clipped gradients", () => {
   const cases = backends.flatMap((backend) =>
-    Object.keys(optimizers).map((name, at) => [backend, name, ["before", "after", "never"][at % 3]!] as const),
+    Object.keys(optimizers).map((name, at) => [backend, name, ["before", "after", "never"][at % 3]] as const),
   );
   const isUsual = ([backend, name]: (typeof cases)[number]) =>
     backend === "cpu" || ["SGD", "AdamW", "Adafactor"].includes(name);
@@ -111,7 +111,7 @@ test.each(backends)("%s: a GPT with dropout and tied weights has plain bits", (b
     return [losses, listOf(model.stateDict())];
   };
   const [compiled, plain] = orchard.withBackend(backend, () => [run(true), run(false)]);
-  expect(compiled).toEqual(plain!);
+  expect(compiled).toEqual(plain);
 });
 
 test.each(backends)("%s: gradients that three calls accumulate, of which the last one updates", (backend) => {
@@ -159,26 +159,26 @@ describe("programs have guards", () => {
     nothing: () => undefined,
     mode: ({ model }, random) => void model.train(random.next() < 0.5),
     rate: ({ optimizer }, random) => optimizer.setLearningRate(0.1 * random.next()),
-    dropout: ({ model }, random) => void Object.assign(model.modules()[4]!, { p: random.integer(0, 3) / 4 }),
+    dropout: ({ model }, random) => void Object.assign(model.modules()[4], { p: random.integer(0, 3) / 4 }),
     freeze: ({ model }, random) => {
       (model.modules()[1] as nn.Linear).weight.requiresGrad = random.next() < 0.5;
     },
     load: ({ model }) => void model.loadStateDict(model.stateDict()),
     seed: (_, random) => void manualSeed(random.integer(0, 99)),
     zero: ({ optimizer }) => optimizer.zeroGrad(),
-    decay: ({ optimizer }, random) => void Object.assign(optimizer.groups[0]!, { weightDecay: random.next() }),
+    decay: ({ optimizer }, random) => void Object.assign(optimizer.groups[0], { weightDecay: random.next() }),
   };
 
   function run(seed: number, isCompiled: boolean): unknown {
     const random = new Random(hash(`guards ${seed}`));
-    const own = makeStep(["SGD", "AdamW"][seed % 2]!, ["before", "after", "never"][seed % 3]!);
+    const own = makeStep(["SGD", "AdamW"][seed % 2], ["before", "after", "never"][seed % 3]);
     const compiled = compile(own.step, { state: [own.model, own.optimizer], variants: 1 + (seed % 4) });
     const step: Step = isCompiled ? compiled : own.step;
     manualSeed(seed);
     const results: unknown[] = [];
     for (let call = 0; call < 40; call++) {
       const names = Object.keys(changes);
-      changes[random.next() < 0.7 ? "nothing" : names[random.integer(0, names.length - 1)]!]!(own, random);
+      changes[random.next() < 0.7 ? "nothing" : names[random.integer(0, names.length - 1)]](own, random);
       const rows = random.next() < 0.8 ? 8 : 4;
       const x = random.next() < 0.8 ? randn([rows, 6]) : randn([6, rows]).transpose(0, 1);
       const dtype = random.next() < 0.9 ? "int64" : "int32";

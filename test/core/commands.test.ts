@@ -16,7 +16,7 @@ test("in a clone, commands are its scripts; in a project, those of the installed
     ...["bun run train --resume runs/a", "bun run generate", "bun run doctor", "bun src/cli/orchard.ts tune"],
   ]);
   expect(words.map((each) => orchardCommand(each, false))).toEqual(words.map((each) => `bunx orchard ${each}`));
-  for (const each of words.slice(0, 3)) expect(packageFile.scripts).toHaveProperty(each.split(" ")[0]!);
+  for (const each of words.slice(0, 3)) expect(packageFile.scripts).toHaveProperty(each.split(" ")[0]);
 });
 
 test("an installed package never recommends a script", () => {

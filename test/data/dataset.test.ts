@@ -115,13 +115,13 @@ describe("a data set reads files and folders", () => {
     expect(parts.length).toBeGreaterThan(1);
     expect(parts.join("") === whole.slice(1)).toBe(true);
     for (const [at, part] of parts.slice(0, -1).entries())
-      expect([part.slice(-2), parts[at + 1]![0]]).toEqual([
+      expect([part.slice(-2), parts[at + 1][0]]).toEqual([
         expect.stringMatching(/[!-~]\n/),
         expect.stringMatching(/[!-~]/),
       ]);
     const gpt2 = new data.Gpt2Tokenizer();
-    const near = parts[0]!.slice(-200) + parts[1]!.slice(0, 200);
-    const cut = [...gpt2.encode(parts[0]!.slice(-200)), ...gpt2.encode(parts[1]!.slice(0, 200))];
+    const near = parts[0].slice(-200) + parts[1].slice(0, 200);
+    const cut = [...gpt2.encode(parts[0].slice(-200)), ...gpt2.encode(parts[1].slice(0, 200))];
     expect(cut).toEqual([...gpt2.encode(near)]);
   });
 });
@@ -150,7 +150,7 @@ describe("the held-out part of a text", () => {
     const dataset = await open(folderOf({ "one.txt": text(3, 1000) }), { heldOut: 0.2 });
     expect(dataset.report).toMatchObject({ split: "tail", tokens: 1001, trainTokens: 800, heldOutTokens: 201 });
     const [first] = [...dataset.heldOut.batches(1)];
-    expect(bytes.decode(first!.x.dataSync())).toBe(text(3, 1000).slice(800, 804));
+    expect(bytes.decode(first.x.dataSync())).toBe(text(3, 1000).slice(800, 804));
   });
 
   test("the held-out part is empty with a fraction of 0", async () => {

@@ -29,7 +29,7 @@ describe("DataLoader", () => {
     expect((first as number[]).toSorted((a, b) => a - b)).toEqual([...Array(101).keys()]);
     expect((second as number[]).toSorted((a, b) => a - b)).toEqual([...Array(101).keys()]);
     expect(first).not.toEqual(second);
-    expect(await epochs(1)).toEqual([first!, second!]);
+    expect(await epochs(1)).toEqual([first, second]);
     expect((await epochs(2))[0]).not.toEqual(first);
   });
 
@@ -66,7 +66,7 @@ describe("DataLoader", () => {
     const run = async (shuffle: boolean) => {
       const loader = new data.DataLoader(noisy, { batchSize: 9, shuffle });
       const rows = (await listOf(loader)).concat(await listOf(loader)).map((batch) => batch.toArray() as number[][]);
-      return rows.map((batch) => batch.toSorted((a, b) => a[0]! - b[0]!));
+      return rows.map((batch) => batch.toSorted((a, b) => a[0] - b[0]));
     };
     const [plain, shuffled] = [await run(false), await run(true)];
     expect(shuffled).toEqual(plain);
@@ -168,10 +168,10 @@ describe("collate makes batches of values", () => {
     const item = (n: number) => ({ a: n, b: [BigInt(n), n > 1], c: `${n}`, d: Int32Array.of(n, 2), e: tensor([[n]]) });
     const { a, b, c, d, e } = data.collate([item(1), item(2)]) as unknown as Record<string, Tensor>;
     const [whole, flag] = b as unknown as [Tensor, Tensor];
-    expect([a!.dtype, a!.toArray()]).toEqual(["float32", [1, 2]]);
+    expect([a.dtype, a.toArray()]).toEqual(["float32", [1, 2]]);
     expect([whole.dtype, flag.dtype, flag.toArray()]).toEqual(["int64", "bool", [false, true]]);
     expect(c as unknown).toEqual(["1", "2"]);
-    expect([d!.dtype, d!.shape, e!.shape]).toEqual(["int32", [2, 2], [2, 1, 1]]);
+    expect([d.dtype, d.shape, e.shape]).toEqual(["int32", [2, 2], [2, 1, 1]]);
   });
 
   test.each([

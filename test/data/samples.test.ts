@@ -16,7 +16,7 @@ describe("ConcatDataset", () => {
           length: part.length,
           get(index: number, context?: data.ItemContext) {
             seen.push(context);
-            return part[index]!;
+            return part[index];
           },
         }));
         const all = new data.ConcatDataset(sets);
@@ -50,7 +50,7 @@ describe("IterableDataset", () => {
     expect(new Set(contexts.map(({ seed }) => seed)).size).toBe(2);
     const again = new data.DataLoader(set, { batchSize: 2, seed: 4 });
     await valuesOf(again);
-    expect(contexts[2]).toEqual(contexts[0]!);
+    expect(contexts[2]).toEqual(contexts[0]);
   });
 
   test("a buffer returns each item once, in an order of seed and epoch, and never before it was read", async () => {
@@ -87,11 +87,11 @@ describe("weightedRandomSampler", () => {
    */
   function expectDistribution(counts: readonly number[], probabilities: readonly number[]): void {
     const drawn = counts.reduce((sum, count) => sum + count, 0);
-    const possible = [...probabilities.keys()].filter((at) => probabilities[at]! > 0);
+    const possible = [...probabilities.keys()].filter((at) => probabilities[at] > 0);
     for (const [at, count] of counts.entries()) if (probabilities[at] === 0) expect(count).toBe(0);
     const statistic = possible.reduce((sum, at) => {
-      const expected = drawn * probabilities[at]!;
-      return sum + (counts[at]! - expected) ** 2 / expected;
+      const expected = drawn * probabilities[at];
+      return sum + (counts[at] - expected) ** 2 / expected;
     }, 0);
     const freedom = possible.length - 1;
     expect(statistic).toBeLessThan(freedom * (1 - 2 / (9 * freedom) + 3.0902 * Math.sqrt(2 / (9 * freedom))) ** 3);
@@ -99,7 +99,7 @@ describe("weightedRandomSampler", () => {
 
   test("indices are drawn with probabilities proportional to the weights", () => {
     const counts = weights.map(() => 0);
-    for (const at of data.weightedRandomSampler(weights, { count: 100_000 })(0, 7n)) counts[at]!++;
+    for (const at of data.weightedRandomSampler(weights, { count: 100_000 })(0, 7n)) counts[at]++;
     expectDistribution(
       counts,
       weights.map((weight) => weight / total),
@@ -110,12 +110,12 @@ describe("weightedRandomSampler", () => {
     const own = [3, 0, 1, 2];
     const sum = 6;
     const pairs = own.flatMap((_, a) => own.map((_, b) => [a, b] as const)).filter(([a, b]) => a !== b);
-    const probabilities = pairs.map(([a, b]) => (own[a]! / sum) * (own[b]! / (sum - own[a]!)));
+    const probabilities = pairs.map(([a, b]) => (own[a] / sum) * (own[b] / (sum - own[a])));
     const counts = pairs.map(() => 0);
     const sampler = data.weightedRandomSampler(own, { count: 2, replacement: false });
     for (let epoch = 0; epoch < 20_000; epoch++) {
       const [first, second] = [...sampler(epoch, 11n)];
-      counts[pairs.findIndex(([a, b]) => a === first && b === second)]!++;
+      counts[pairs.findIndex(([a, b]) => a === first && b === second)]++;
     }
     expectDistribution(counts, probabilities);
   });

@@ -23,11 +23,11 @@ const listOf = (x: Tensor) => x.to("float64").toArray() as unknown as number[][]
 const flat = (x: Tensor | Image): number[] => (Array.isArray(x) ? x : listOf(x as Tensor)).flat(2) as number[];
 
 function expectNear(got: Tensor, expected: Image, off: number): void {
-  expect(got.shape.slice(-2)).toEqual([expected[0]!.length, expected[0]![0]!.length]);
+  expect(got.shape.slice(-2)).toEqual([expected[0].length, expected[0][0].length]);
   const [own, exact] = [flat(got), flat(expected)];
   expect(own).toHaveLength(exact.length);
   for (const [at, value] of exact.entries())
-    if (!(Math.abs(own[at]! - value) <= off)) expect(`pixel ${at}: ${own[at]}`).toBe(`pixel ${at}: ${value}`);
+    if (!(Math.abs(own[at] - value) <= off)) expect(`pixel ${at}: ${own[at]}`).toBe(`pixel ${at}: ${value}`);
 }
 
 /** The tolerance: for bytes half a step of rounding and float32's error in 255; for float64 next to nothing. */
@@ -45,13 +45,13 @@ function expectColors(
   ] as const) {
     const own = listOf(x);
     const result = own.map((plane) => plane.map((row) => [...row]));
-    for (const [y, row] of own[0]!.entries())
+    for (const [y, row] of own[0].entries())
       for (const at of row.keys()) {
         const changed = formula(
-          own.map((plane) => plane[y]![at]!),
+          own.map((plane) => plane[y][at]),
           white,
         );
-        for (const [c, value] of changed.entries()) result[c]![y]![at] = Math.min(Math.max(value, 0), white);
+        for (const [c, value] of changed.entries()) result[c][y][at] = Math.min(Math.max(value, 0), white);
       }
     const got = change(x);
     expect(got.dtype).toBe(x.dtype);
@@ -67,7 +67,7 @@ describe("transforms change the values of pixels", () => {
       [0.229, 0.224, 0.225],
     ];
     const got = t.compose([t.toFloat(), t.normalize(mean, std)])(bytesOf(image));
-    const exact = image.map((plane, c) => plane.map((row) => row.map((v) => (v / 255 - mean[c]!) / std[c]!)));
+    const exact = image.map((plane, c) => plane.map((row) => row.map((v) => (v / 255 - mean[c]) / std[c])));
     expect(got.dtype).toBe("float32");
     expectNear(got, exact, 1e-6);
     expectNear(
@@ -82,7 +82,7 @@ describe("transforms change the values of pixels", () => {
 
 describe("transforms change colors as torchvision does", () => {
   const image = noise(3, 9, 7);
-  const gray = ([r, g, b]: number[]) => 0.2989 * r! + 0.587 * g! + 0.114 * b!;
+  const gray = ([r, g, b]: number[]) => 0.2989 * r + 0.587 * g + 0.114 * b;
 
   test.each([0, 0.4, 1, 1.7])("adjustBrightness equals torchvision's, factor %p", (factor) => {
     expectColors(t.adjustBrightness(factor), image, (rgb) => rgb.map((v) => factor * v));
@@ -93,7 +93,7 @@ describe("transforms change colors as torchvision does", () => {
   });
 
   test.each([0, 0.4, 1.7])("adjustContrast equals torchvision's, factor %p", (factor) => {
-    const pixels = image[0]!.flatMap((row, y) => row.map((_, x) => image.map((plane) => plane[y]![x]!)));
+    const pixels = image[0].flatMap((row, y) => row.map((_, x) => image.map((plane) => plane[y][x])));
     const mean = pixels.reduce((sum, rgb) => sum + gray(rgb), 0) / pixels.length / 255;
     expectColors(t.adjustContrast(factor), image, (rgb, white) =>
       rgb.map((v) => factor * v + (1 - factor) * mean * white),
@@ -102,17 +102,17 @@ describe("transforms change colors as torchvision does", () => {
 
   /** torchvision's `_rgb2hsv` and `_hsv2rgb`, for one color. */
   function turned([r, g, b]: number[], shift: number): number[] {
-    const [max, min] = [Math.max(r!, g!, b!), Math.min(r!, g!, b!)];
+    const [max, min] = [Math.max(r, g, b), Math.min(r, g, b)];
     const s = max === 0 ? 0 : (max - min) / max;
     const span = max === min ? 1 : max - min;
-    const [rc, gc, bc] = [(max - r!) / span, (max - g!) / span, (max - b!) / span];
+    const [rc, gc, bc] = [(max - r) / span, (max - g) / span, (max - b) / span];
     const sixth = max === r ? bc - gc : max === g ? 2 + rc - bc : 4 + gc - rc;
     const h = (((sixth / 6 + 1 + shift) % 1) + 1) % 1;
     const i = Math.floor(h * 6);
     const f = h * 6 - i;
     const [p, q, u] = [max * (1 - s), max * (1 - s * f), max * (1 - s * (1 - f))];
     // biome-ignore format: a table
-    return [[max, u, p], [q, max, p], [p, max, u], [p, q, max], [u, p, max], [max, p, q]][i % 6]!;
+    return [[max, u, p], [q, max, p], [p, max, u], [p, q, max], [u, p, max], [max, p, q]][i % 6];
   }
 
   test.each([-0.5, -0.13, 0, 0.25, 0.5])("adjustHue equals torchvision's, shift %p", (shift) => {
@@ -129,7 +129,7 @@ describe("transforms change colors as torchvision does", () => {
       own.map((p) => p.map((r) => r.map(() => flat(own).reduce((a, b) => a + b) / 12))),
       BYTE,
     );
-    const sums = image[0]!.map((row, y) => row.map((_, x) => gray(image.map((plane) => plane[y]![x]!))));
+    const sums = image[0].map((row, y) => row.map((_, x) => gray(image.map((plane) => plane[y][x]))));
     expectNear(t.grayscale()(bytesOf(image)), [sums], BYTE);
     expectNear(t.grayscale(3)(bytesOf(image)), [sums, sums, sums], BYTE);
   });
@@ -165,7 +165,7 @@ describe("transforms change sizes of images", () => {
     );
     const wide = t.centerCrop([9, 4])(bytesOf(image));
     expect(wide.shape).toEqual([2, 9, 4]);
-    for (let y = 0; y < 9; y++) expect(listOf(wide).map((plane) => plane[y]![1]!)).toEqual(at(image, y - 1, 3));
+    for (let y = 0; y < 9; y++) expect(listOf(wide).map((plane) => plane[y][1])).toEqual(at(image, y - 1, 3));
   });
 
   test("resize has its sizes, and at half the size each pixel is the mean of four", () => {
@@ -182,7 +182,7 @@ describe("transforms change sizes of images", () => {
     const mean = half.map((plane) =>
       [0, 1].map((y) =>
         [0, 1, 2].map(
-          (x) => [0, 1, 2, 3].reduce((sum, own) => sum + plane[2 * y + (own >> 1)]![2 * x + (own % 2)]!, 0) / 4,
+          (x) => [0, 1, 2, 3].reduce((sum, own) => sum + plane[2 * y + (own >> 1)][2 * x + (own % 2)], 0) / 4,
         ),
       ),
     );
@@ -200,10 +200,7 @@ describe("transforms change sizes of images", () => {
     };
     const exact = [0, 1, 2].map((y) =>
       [0, 1, 2].map((x) =>
-        weights(y).reduce(
-          (sum, wy, j) => sum + weights(x).reduce((own, wx, i) => own + wy * wx * half[0]![j]![i]!, 0),
-          0,
-        ),
+        weights(y).reduce((sum, wy, j) => sum + weights(x).reduce((own, wx, i) => own + wy * wx * half[0][j][i], 0), 0),
       ),
     );
     expectNear(t.resize([3, 3])(bytesOf(half)), [exact], BYTE);
@@ -224,19 +221,19 @@ describe("transforms change sizes of images", () => {
   test("randomCrop returns a part, from every position", () => {
     const own: Image = [Array.from({ length: 4 }, (_, y) => Array.from({ length: 3 }, (_, x) => 10 * y + x))];
     const places = Array.from({ length: 80 }, (_, seed) => {
-      const part = listOf(t.randomCrop([3, 2])(bytesOf(own), { epoch: 0, seed: BigInt(seed) }))[0]!;
-      const [top] = part[0]!;
-      expect(part).toEqual([0, 10, 20].map((dy) => [top! + dy, top! + dy + 1]));
+      const part = listOf(t.randomCrop([3, 2])(bytesOf(own), { epoch: 0, seed: BigInt(seed) }))[0];
+      const [top] = part[0];
+      expect(part).toEqual([0, 10, 20].map((dy) => [top + dy, top + dy + 1]));
       return top;
     });
-    expect([...new Set(places)].toSorted((a, b) => a! - b!)).toEqual([0, 1, 10, 11]);
+    expect([...new Set(places)].toSorted((a, b) => a - b)).toEqual([0, 1, 10, 11]);
     const padded = t.randomCrop(6, { padding: [2, 1, 2, 0], value: 5 })(bytesOf(own), { epoch: 0, seed: 1n });
     expect(
-      listOf(padded)[0]!
+      listOf(padded)[0]
         .slice(2)
         .map((row) => row.slice(2, 5)),
-    ).toEqual(own[0]! as number[][]);
-    expect(listOf(padded)[0]![0]).toEqual(Array(6).fill(5));
+    ).toEqual(own[0] as number[][]);
+    expect(listOf(padded)[0][0]).toEqual(Array(6).fill(5));
   });
 
   test("areas and ratios of randomResizedCrop are within their ranges", () => {
@@ -250,7 +247,7 @@ describe("transforms change sizes of images", () => {
     for (let seed = 0; seed < 40; seed++) {
       const change = t.randomResizedCrop(120, { scale: [0.2, 0.5], ratio: [0.5, 2], mode: "nearest" });
       const [rows, columns] = listOf(change(own, { epoch: 0, seed: BigInt(seed) }));
-      const [h, w] = [rows!.at(-1)![0]! - rows![0]![0]! + 1, columns![0]!.at(-1)! - columns![0]![0]! + 1];
+      const [h, w] = [rows.at(-1)![0] - rows[0][0] + 1, columns[0].at(-1)! - columns[0][0] + 1];
       areas.push((h * w) / (height * width));
       ratios.push(w / h);
     }
@@ -268,7 +265,7 @@ describe("transforms change sizes of images", () => {
     // No crop with 80 % of the area is three times as wide as high. The largest crop of that ratio, in the middle,
     // replaces it.
     const never = t.randomResizedCrop([20, 60], { scale: [0.8, 0.9], ratio: [3, 4], mode: "nearest" });
-    expect(listOf(never(own, { epoch: 0, seed: 1n }))[0]!.map(([y]) => y!)).toEqual(
+    expect(listOf(never(own, { epoch: 0, seed: 1n }))[0].map(([y]) => y)).toEqual(
       Array.from({ length: 20 }, (_, y) => y + 10),
     );
   });
@@ -278,7 +275,7 @@ describe("transforms change sizes of images", () => {
       dtype: "float64",
     });
     const never = t.randomResizedCrop([40, 12], { scale: [0.8, 0.9], ratio: [0.2, 0.3], mode: "nearest" });
-    expect(listOf(never(row, { epoch: 0, seed: 1n }))[0]![39]).toEqual(Array.from({ length: 12 }, (_, x) => x + 24));
+    expect(listOf(never(row, { epoch: 0, seed: 1n }))[0][39]).toEqual(Array.from({ length: 12 }, (_, x) => x + 24));
   });
 
   test("flips occur with their probability", () => {
@@ -318,7 +315,7 @@ describe("affine transforms move pixels correctly", () => {
     mode: "nearest" | "bilinear",
     fill: number,
   ): Image {
-    const [rotation, sx, sy] = [angle, shear[0]!, shear[1]!].map((degrees) => (degrees * Math.PI) / 180) as [
+    const [rotation, sx, sy] = [angle, shear[0], shear[1]].map((degrees) => (degrees * Math.PI) / 180) as [
       number,
       number,
       number,
@@ -329,11 +326,11 @@ describe("affine transforms move pixels correctly", () => {
     const c = (scale * Math.sin(rotation - sy)) / Math.cos(sy);
     const d = scale * ((-Math.sin(rotation - sy) * Math.tan(sx)) / Math.cos(sy) + Math.cos(rotation));
     const determinant = a * d - b * c;
-    const [height, width] = [own[0]!.length, own[0]![0]!.length];
+    const [height, width] = [own[0].length, own[0][0].length];
     return own.map((plane) =>
       plane.map((row, y) =>
         row.map((_, x) => {
-          const [u, v] = [x - (width - 1) / 2 - translate[0]!, y - (height - 1) / 2 - translate[1]!];
+          const [u, v] = [x - (width - 1) / 2 - translate[0], y - (height - 1) / 2 - translate[1]];
           const [fromX, fromY] = [(d * u - b * v) / determinant, (-c * u + a * v) / determinant];
           return sample(plane, fromY + (height - 1) / 2, fromX + (width - 1) / 2, mode, fill);
         }),
@@ -363,7 +360,7 @@ describe("affine transforms move pixels correctly", () => {
 
   test("rotate is counterclockwise, and the same for each image of a batch", () => {
     const x = tensor([[[1, 2, 3], [4, 5, 6], [7, 8, 9]]], { dtype: "uint8" }); // biome-ignore format: a picture
-    expect(listOf(t.rotate(90)(x))[0]!).toEqual([[3, 6, 9], [2, 5, 8], [1, 4, 7]]); // biome-ignore format: a picture
+    expect(listOf(t.rotate(90)(x))[0]).toEqual([[3, 6, 9], [2, 5, 8], [1, 4, 7]]); // biome-ignore format: a picture
     const two = tensor([listOf(x), listOf(x)] as number[][][][], { dtype: "float64" });
     const batch = t.rotate(20, { mode: "bilinear" })(two);
     expect(batch.shape).toEqual([2, 1, 3, 3]);
@@ -376,7 +373,7 @@ describe("affine transforms move pixels correctly", () => {
     // The new position of one white pixel gives the angle. It is far enough from the center to detect a degree.
     const size = 201;
     const angleOf = (x: Tensor) => {
-      const plane = listOf(x)[0]!;
+      const plane = listOf(x)[0];
       let [sum, sx, sy] = [0, 0, 0];
       for (const [y, row] of plane.entries())
         for (const [at, value] of row.entries()) [sum, sx, sy] = [sum + value, sx + value * at, sy + value * y];

@@ -32,14 +32,14 @@ async function counting(tokens: number, options: Partial<data.TextDatasetOptions
 
 const rows = ({ x }: data.Batch) => x.toArray() as number[][];
 /** The first tokens of the next windows. */
-const starts = (train: data.TrainingWindows, count: number) => rows(train.next(count)).map(([first]) => first!);
+const starts = (train: data.TrainingWindows, count: number) => rows(train.next(count)).map(([first]) => first);
 
 describe("windows for training are pieces of the text", () => {
   test("windows are int32 [batch, context], and y is x shifted by one", async () => {
     const { train } = await counting(103);
     const { x, y } = train.next(5);
     expect([x.dtype, x.shape, y.dtype, y.shape]).toEqual(["int32", [5, CONTEXT], "int32", [5, CONTEXT]]);
-    for (const row of rows({ x, y })) expect(row).toEqual(Array.from({ length: CONTEXT }, (_, at) => row[0]! + at));
+    for (const row of rows({ x, y })) expect(row).toEqual(Array.from({ length: CONTEXT }, (_, at) => row[0] + at));
     expect([...y.dataSync()]).toEqual([...x.dataSync()].map((token) => token + 1));
   });
 
@@ -48,10 +48,10 @@ describe("windows for training are pieces of the text", () => {
     const shifts = new Set<number>();
     for (let epoch = 0; epoch < 12; epoch++) {
       expect(train.getState()).toMatchObject({ index: epoch === 0 ? 0 : train.windowCount });
-      const first = starts(train, 1)[0]!; // this call begins the epoch
+      const first = starts(train, 1)[0]; // this call begins the epoch
       const all = [first, ...starts(train, train.windowCount - 1)];
       const sorted = all.toSorted((a, b) => a - b);
-      const shift = sorted[0]!;
+      const shift = sorted[0];
       shifts.add(shift);
       expect(shift).toBeLessThan(CONTEXT);
       expect(sorted).toEqual(Array.from({ length: train.windowCount }, (_, at) => shift + at * CONTEXT));
@@ -69,7 +69,7 @@ describe("windows for training are pieces of the text", () => {
         return [starts(train, train.windowCount), starts(train, 20)].map(String);
       }),
     );
-    expect(orders[0]).toEqual(orders[2]!);
+    expect(orders[0]).toEqual(orders[2]);
     expect(new Set(orders.flat()).size).toBe(4);
   });
 
@@ -138,13 +138,13 @@ describe("windows for validation cover the held-out text", () => {
     expect([heldOut.tokenCount, heldOut.windowCount]).toEqual([102, 25]);
     for (let time = 0; time < 2; time++) {
       const batches = [...heldOut.batches(10)];
-      expect(batches.map(({ x }) => x.shape[0]!)).toEqual([10, 10, 5]);
-      expect(batches.flatMap(rows).map(([start]) => start!)).toEqual(
+      expect(batches.map(({ x }) => x.shape[0])).toEqual([10, 10, 5]);
+      expect(batches.flatMap(rows).map(([start]) => start)).toEqual(
         Array.from({ length: 25 }, (_, at) => first + at * CONTEXT),
       );
       for (const { x, y } of batches) expect([...y.dataSync()]).toEqual([...x.dataSync()].map((token) => token + 1));
     }
-    expect([...heldOut.batches(10, 12)].map(({ x }) => x.shape[0]!)).toEqual([10, 2]);
+    expect([...heldOut.batches(10, 12)].map(({ x }) => x.shape[0])).toEqual([10, 2]);
     expect(() => [...heldOut.batches(0)]).toThrow(ArgumentError);
   });
 });

@@ -67,7 +67,7 @@ beforeAll(async () => {
   mkdirSync(join(folder, "scheduler"));
   writeTokenizer();
   writeJson("model_index.json", { _class_name: "StableDiffusionPipeline", ...index });
-  writeScheduler(cases[0]!.options);
+  writeScheduler(cases[0].options);
 });
 
 const distance = (a: Tensor, b: Tensor): number => Number(a.sub(b).abs().max().item());
@@ -82,8 +82,8 @@ describe("results match those of diffusers", () => {
       expect(pipeline.scheduler.kind).toBe(kind);
       const noise = weight(`${kind}.noise`, [1, 4, 12, 8]).mul(2);
       const picture = await pipeline.generate({ ...own, noise, dtype: "float32" });
-      expect(distance(picture, pictures[kind]!)).toBeLessThan(1e-3);
-      expect(Number(pictures[kind]!.std().item())).toBeGreaterThan(0.05);
+      expect(distance(picture, pictures[kind])).toBeLessThan(1e-3);
+      expect(Number(pictures[kind].std().item())).toBeGreaterThan(0.05);
     },
   );
 
@@ -100,7 +100,7 @@ describe("a pipeline draws pictures from texts", () => {
   const small = { prompt: "a ring", steps: 2, width: 8, height: 8 } as const;
 
   test("bytes are the rounded floats, and a seed draws the same picture again", async () => {
-    writeScheduler(cases[0]!.options);
+    writeScheduler(cases[0].options);
     const pipeline = await diffusion.loadPipeline(folder);
     const [bytes, floats] = [
       await pipeline.generate({ ...small, seed: 3 }),
@@ -289,15 +289,15 @@ describe("a pipeline rejects unsupported settings", () => {
     expect((await diffusion.loadPipeline(folder)).scheduler.kind).toBe("dpmSolver");
     writeFileSync(join(folder, "scheduler", "scheduler_config.json"), text.replace('clipped":0', 'clipped":-5'));
     await expect(draw({})).rejects.toThrow("expected lambda_min_clipped to be null, the only supported value, got -5");
-    writeScheduler(cases[0]!.options);
+    writeScheduler(cases[0].options);
   });
 
   test("an unknown scheduler is rejected when it is used, unless another one is chosen", async () => {
-    writeScheduler({ ...cases[0]!.options, _class_name: "UniPCMultistepScheduler" });
+    writeScheduler({ ...cases[0].options, _class_name: "UniPCMultistepScheduler" });
     await expect(draw({})).rejects.toMatchObject({ code: "unknownScheduler" });
     expect((await draw({ scheduler: "ddim" })).shape).toEqual([3, 8, 8]);
-    writeScheduler({ ...cases[0]!.options, skip_prk_steps: false });
+    writeScheduler({ ...cases[0].options, skip_prk_steps: false });
     await expect(draw({})).rejects.toMatchObject({ code: "unsupportedConfig" });
-    writeScheduler(cases[0]!.options);
+    writeScheduler(cases[0].options);
   });
 });

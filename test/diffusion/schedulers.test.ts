@@ -56,16 +56,15 @@ describe("results match those of diffusers", () => {
       const sampler = scheduler.sampler(each.steps);
       expect(sampler.timesteps).toHaveLength(each.timesteps.length);
       for (const [at, t] of each.timesteps.entries())
-        expect(Math.abs(sampler.timesteps[at]! - t)).toBeLessThan(1e-5 * scheduler.trainSteps);
+        expect(Math.abs(sampler.timesteps[at] - t)).toBeLessThan(1e-5 * scheduler.trainSteps);
       expect(Math.abs(sampler.initialScale / each.initial - 1)).toBeLessThan(1e-5);
       let x = drawn("x").mul(sampler.initialScale);
       for (const at of sampler.timesteps.keys()) {
-        if (each.scale.length > 0)
-          expect(near(sampler.scaleInput(ones([1]), at), [each.scale[at]!])).toBeLessThan(1e-5);
+        if (each.scale.length > 0) expect(near(sampler.scaleInput(ones([1]), at), [each.scale[at]])).toBeLessThan(1e-5);
         x = sampler.step(drawn(`output.${at}`), x, at, { noise: drawn(`noise.${at}`) }).x;
       }
       // Large samples cancel in float32, in `diffusers` too.
-      const error = Math.max(...Array.from(x.dataSync(), Number).map((value, at) => Math.abs(value - each.x[at]!)));
+      const error = Math.max(...Array.from(x.dataSync(), Number).map((value, at) => Math.abs(value - each.x[at])));
       expect([each.at, error / each.largest < 1e-5]).toEqual([each.at, true]);
     }
   });

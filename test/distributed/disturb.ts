@@ -53,16 +53,16 @@ export async function disturbed(
     return false;
   };
   await waitFor(`the exchanges of ${ranks} ranks`, isReady, { state: () => ready.filter((file) => existsSync(file)) });
-  const world = JSON.parse(readFileSync(ready[0]!, "utf8")) as World;
+  const world = JSON.parse(readFileSync(ready[0], "utf8")) as World;
   disturb(world, child);
   const learned = () => resultsIn<Learned>(folder, ranks);
   const isOver = () => {
     if (learners) return learned().filter((each) => each !== undefined).length === learners.length;
-    return survivors ? survivors.every((rank) => !isAlive(world.pids[rank]!)) : child.exitCode !== null;
+    return survivors ? survivors.every((rank) => !isAlive(world.pids[rank])) : child.exitCode !== null;
   };
   await waitFor("all ranks to learn of the fault, or to end", isOver, { state: learned });
   if (survivors ?? learners) child.kill("SIGKILL");
-  if (learners) for (const rank of learners) if (isAlive(world.pids[rank]!)) process.kill(world.pids[rank]!, "SIGKILL");
+  if (learners) for (const rank of learners) if (isAlive(world.pids[rank])) process.kill(world.pids[rank], "SIGKILL");
   await afterwards();
   const { text, status } = await said;
   return { learned: learned(), text, status, world };

@@ -3,7 +3,7 @@ import { type DType, dtypes, isFloat } from "../../src/tensor/dtype.ts";
 import { asDType, elementsOf, SIZE } from "./samples.ts";
 
 const columns = (rows: readonly (readonly number[])[], combine: (column: number[]) => number): number[] =>
-  rows[0]!.map((_, at) => combine(rows.map((row) => row[at]!)));
+  rows[0].map((_, at) => combine(rows.map((row) => row[at])));
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 const combining = {
   sum: total,
@@ -16,9 +16,9 @@ const rounded = (dtype: DType, value: number): number => {
   if (dtype === "float16") return Math.f16round(value);
   if (dtype === "float64") return value;
   if (dtype !== "bfloat16") return Math.fround(value);
-  const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!; // rounds to nearest, ties to even
+  const bits = new Uint32Array(new Float32Array([value]).buffer)[0]; // rounds to nearest, ties to even
   const upper = (bits + 0x7fff + ((bits >>> 16) & 1)) & 0xffff0000;
-  return new Float32Array(new Uint32Array([upper]).buffer)[0]!;
+  return new Float32Array(new Uint32Array([upper]).buffer)[0];
 };
 
 const stored = (dtype: DType, values: readonly number[]): (number | bigint)[] =>
@@ -48,9 +48,9 @@ export function expectedOf(ranks: number, rank: number): Record<string, unknown>
     results[`broadcast ${dtype}`] = last;
     results[`allGather ${dtype}`] = gathered;
     results[`allToAll ${dtype}`] = exchanged;
-    results[`unchanged ${dtype}`] = own(rows[rank]!);
+    results[`unchanged ${dtype}`] = own(rows[rank]);
     results[`async ${dtype}`] = [own(largest), last, gathered, own(part(largest, rank, ranks)), exchanged];
-    results[`receive ${dtype}`] = own(rows[(rank + ranks - 1) % ranks]!);
+    results[`receive ${dtype}`] = own(rows[(rank + ranks - 1) % ranks]);
   }
   return { ...results, ...expectedSpecials(ranks), ...expectedGradients(ranks, rank) };
 }
@@ -62,7 +62,7 @@ function expectedSpecials(ranks: number): Record<string, unknown> {
     total,
   );
   const grids = numbers.map((own) => [elementsOf(own, 3), elementsOf(own + 1, 3)]);
-  const transposed = (grid: readonly number[][]) => [0, 1, 2].flatMap((at) => grid.map((row) => row[at]!));
+  const transposed = (grid: readonly number[][]) => [0, 1, 2].flatMap((at) => grid.map((row) => row[at]));
   const maxima = [Number.NaN, ranks > 1 ? -0 : -Infinity, Infinity, -1];
   const minima = [Number.NaN, -Infinity, 1, -ranks];
   return {
@@ -79,7 +79,7 @@ function expectedSpecials(ranks: number): Record<string, unknown> {
       numbers.map((own) => elementsOf(own, 4)),
       combining.mean,
     ).map(Math.f16round),
-    "in place, a view": transposed(grids[1]!),
+    "in place, a view": transposed(grids[1]),
     "of nothing": [],
     "of a scalar": numbers.map((own) => own + 0.5),
   };
@@ -101,6 +101,6 @@ function expectedGradients(ranks: number, rank: number): Record<string, unknown>
     "gradient reduceScatter mean": divided(scattered),
     "gradient broadcast": rank === 1 ? summed : summed.map(() => 0),
     "gradient allToAll": weights(SIZE).flatMap((row) => part(row, rank, ranks)),
-    "gradient of a scalar": total(numbers.map((own) => elementsOf(own, ranks)[rank]!)),
+    "gradient of a scalar": total(numbers.map((own) => elementsOf(own, ranks)[rank])),
   };
 }

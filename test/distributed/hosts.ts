@@ -31,7 +31,7 @@ export class Hosts implements Disposable {
       link: `orchard${process.pid}${at}`.slice(-15),
       address: `10.77.0.${at + 1}`,
     }));
-    [this.first, this.second] = [first!, second!];
+    [this.first, this.second] = [first, second];
     this.agent = join(folder, "agent.sh");
     this.missing = this.make();
   }

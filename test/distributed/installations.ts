@@ -52,7 +52,7 @@ function debian(name: "Open MPI" | "MPICH", names: readonly string[], apt: strin
   return {
     name,
     family: name,
-    launcher: path ?? names[0]!,
+    launcher: path ?? names[0],
     missing: missing && `${name}: ${missing}`,
     environment: {},
   };
@@ -86,7 +86,7 @@ async function wheel(
     using _ = await onlyInstaller();
     const prefix = dirname(dirname(await fixturesPython(join(import.meta.dir, pins))));
     const environment = environmentOf(prefix);
-    const library = environment["ORCHARD_MPI"]!;
+    const library = environment["ORCHARD_MPI"];
     const missing = existsSync(library) ? undefined : `${name}: its package has no ${library}`;
     return { ...own, launcher: join(prefix, "bin/mpiexec"), missing, environment };
   } catch (error) {

@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 
 const differ = (a: readonly number[], b: readonly number[]): number =>
-  a.length === b.length ? Math.max(...a.map((value, at) => Math.abs(value - b[at]!))) : Infinity;
+  a.length === b.length ? Math.max(...a.map((value, at) => Math.abs(value - b[at]))) : Infinity;
 
 const RANKS = 3;
 
@@ -41,12 +41,12 @@ test.skipIf(openMpi.missing !== undefined)(
     const { ranks, text, status } = await runProgram<Results>(openMpi, RANKS, "lora.ts", folder);
     expect([status, status === 0 ? "" : text]).toEqual([0, ""]);
     expect(ranks).toHaveLength(RANKS);
-    for (const [name, { losses, adapter }] of Object.entries(ranks[0]!)) {
-      for (const other of ranks) expect(other[name]!.adapter).toEqual(adapter);
+    for (const [name, { losses, adapter }] of Object.entries(ranks[0])) {
+      for (const other of ranks) expect(other[name].adapter).toEqual(adapter);
       expect(losses).toHaveLength(4);
-      expect(Math.max(...adapter[1]!.map(Math.abs))).toBeGreaterThan(100 * CLOSE); // the second matrix began with zeros
-      expect(differ(losses, alone[name]!.losses)).toBeLessThan(CLOSE);
-      expect(differ(adapter.flat(), alone[name]!.adapter.flat())).toBeLessThan(CLOSE);
+      expect(Math.max(...adapter[1].map(Math.abs))).toBeGreaterThan(100 * CLOSE); // the second matrix began with zeros
+      expect(differ(losses, alone[name].losses)).toBeLessThan(CLOSE);
+      expect(differ(adapter.flat(), alone[name].adapter.flat())).toBeLessThan(CLOSE);
     }
   },
 );

@@ -7,10 +7,10 @@ function simulateRing(ranks: number): { readonly steps: number; readonly sums: n
   const held = Array.from({ length: ranks }, (_, rank) => Array.from({ length: ranks }, (_, part) => rank + 10 * part));
   let steps = 0;
   const pass = (offset: number, combine: (own: number, got: number) => number) => {
-    const sent = held.map((parts, rank) => parts[(rank - offset + 2 * ranks) % ranks]!);
+    const sent = held.map((parts, rank) => parts[(rank - offset + 2 * ranks) % ranks]);
     for (let rank = 0; rank < ranks; rank++) {
       const part = (rank - 1 - offset + 2 * ranks) % ranks;
-      held[rank]![part] = combine(held[rank]![part]!, sent[(rank - 1 + ranks) % ranks]!);
+      held[rank][part] = combine(held[rank][part], sent[(rank - 1 + ranks) % ranks]);
     }
     steps++;
   };

@@ -58,7 +58,7 @@ type DType = keyof typeof roundings;
  */
 const closeTo = (got: Values, want: Values, dtype: DType): boolean => {
   const bound = (dtype === "float32" ? 256 : 16) * roundings[dtype] * Math.max(...want.map(Math.abs));
-  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
+  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]) <= bound);
 };
 
 /** Returns the libraries that a trace names for a call. */
@@ -83,7 +83,7 @@ const cases: readonly Case[] = Array.from({ length: repeats({ usual: 1, all: 12 
   [openMpi, mpich].flatMap((installation, other) =>
     (["whole", "sharded"] as const).map((kind, at) => ({
       ...{ installation, kind, ranks: 2 + ((turn + other) % 2), drawn: random.integer(1, 9999) },
-      dtype: (["float32", "bfloat16", "float16"] as const)[(turn + other + 2 * at + seed - 1) % 3]!,
+      dtype: (["float32", "bfloat16", "float16"] as const)[(turn + other + 2 * at + seed - 1) % 3],
     })),
   ),
 ).flat();
@@ -107,10 +107,10 @@ describe.skipIf(!isTested)("MPICH and Open MPI exchange gradients with NCCL alon
           expect(world).toEqual({ nccl: "NCCL 2.28.9", whyNotNccl: null });
           for (const [step, [got, want]] of gradients.entries())
             expect({ step, isClose: closeTo(got, want, dtype) }).toEqual({ step, isClose: true });
-          expect(weights).toEqual([...outcome.ranks[0]!.weights]); // equal bit by bit
+          expect(weights).toEqual([...outcome.ranks[0].weights]); // equal bit by bit
           expect(mpiReductions).toBe(0);
           expect(codepaths).toEqual([`dataParallel metal ${call} over NCCL 2.28.9`]);
-          const log = logs[rank]!;
+          const log = logs[rank];
           expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
           // The expected count per step: every gradient, summed in float32, and its flag.
           const reduced = log.map((line) => Number(REDUCED.exec(line)?.[1] ?? 0)).reduce((sum, count) => sum + count);

@@ -42,7 +42,7 @@ for (const installation of [openMpi, standardAbi])
       });
 
       test("the error names a stopped rank, and the first side ends", async () => {
-        const { learned, world } = await fault(({ pids }) => process.kill(pids[1]!, "SIGSTOP"), [0]);
+        const { learned, world } = await fault(({ pids }) => process.kill(pids[1], "SIGSTOP"), [0]);
         expect(plain(learned[0])).toEqual(lostBy(1, world, "has been silent for 1 s"));
       });
 

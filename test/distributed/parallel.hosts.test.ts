@@ -39,7 +39,7 @@ function spansIn(path: string): Span[] {
 /** Sums of n terms in two orders differ by n roundings of the largest value at most. */
 const closeTo = (got: Values, want: Values, terms: number): boolean => {
   const bound = terms * 2 ** -24 * Math.max(...want.map(Math.abs));
-  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
+  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]) <= bound);
 };
 
 for (const [installation, ranks] of [
@@ -79,7 +79,7 @@ for (const [installation, ranks] of [
           const [norm, plainNorm] = results[`norms ${step}`] as [number, number];
           expect(Math.abs(norm / plainNorm - 1)).toBeLessThan(64 * 2 ** -24);
         }
-      const [got, want] = all[0]!.after;
+      const [got, want] = all[0].after;
       expect(closeTo(got.flat(), want.flat(), 64 * 5)).toBe(true);
     });
 
@@ -129,8 +129,8 @@ for (const [installation, ranks] of [
 
     test("sync() exchanges gradients if a rank's pass reaches no parameter, and not after detach()", () => {
       for (const [rank, results] of all.entries()) {
-        expect(results["one rank had none"]).toEqual(all[0]!["one rank had none"]);
-        expect(results.detached).not.toEqual(all[(rank + 1) % ranks]!.detached);
+        expect(results["one rank had none"]).toEqual(all[0]["one rank had none"]);
+        expect(results.detached).not.toEqual(all[(rank + 1) % ranks].detached);
       }
     });
   });

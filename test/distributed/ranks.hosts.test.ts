@@ -21,7 +21,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
   test("the error names the killed rank, if the launcher does not end all ranks", async () => {
     const kill = ({ pids }: World, launcher: Launched) => {
       launcher.kill("SIGSTOP");
-      process.kill(pids[1]!, "SIGKILL");
+      process.kill(pids[1], "SIGKILL");
     };
     const { learned, world } = await disturbed(folder, 3, of(openMpi, 3), kill, { learners: [0, 2] });
     const ended = lostBy(1, world, "ended");
@@ -30,7 +30,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
 
   test("the error names the stopped rank", async () => {
     const { learned, world } = await disturbed(folder, 2, of(openMpi, 2), ({ pids }) =>
-      process.kill(pids[1]!, "SIGSTOP"),
+      process.kill(pids[1], "SIGSTOP"),
     );
     expect(plain(learned[0])).toEqual(lostBy(1, world, "has been stopped for 1 s")); // rank 0 wakes when rank 1 ends
   });
@@ -53,7 +53,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
   });
 
   test("ranks end when one rank gets Ctrl-C, and name it", async () => {
-    const interrupt = ({ pids }: World) => process.kill(pids[1]!, "SIGINT");
+    const interrupt = ({ pids }: World) => process.kill(pids[1], "SIGINT");
     const { learned, text, status, world } = await disturbed(folder, 2, of(openMpi, 2), interrupt);
     expect(status).not.toBe(0);
     // Whichever notices first names the rank: the launcher, or the other rank, which then ends the world.

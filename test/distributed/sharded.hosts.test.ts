@@ -13,11 +13,11 @@ describe.skipIf(openMpi.missing !== undefined)("sharded optimizers match whole o
     for (const name of ["AdamW", "SGD", "Adafactor"]) {
       for (const results of all)
         for (const what of [name, `${name} state`, `${name} resumed`]) {
-          const [got, expected] = results[what]!;
+          const [got, expected] = results[what];
           expect({ what, got }).toEqual({ what, got: expected });
         }
       const bytes = all.map((results) => results[`${name} bytes`] as readonly [number, number]);
-      const [, whole] = bytes[0]!;
+      const [, whole] = bytes[0];
       expect(bytes.reduce((sum, [own]) => sum + own, 0)).toBe(whole);
       // The size of Adafactor's state is not proportional to that of the sharded parameters.
       if (name !== "Adafactor") for (const [own] of bytes) expect(own / whole).toBeLessThan(1.5 / ranks);
@@ -37,7 +37,7 @@ type Numbers = readonly [readonly number[], readonly number[]];
 /** Sums of as many terms as there are ranks, in another order: rounding errors that grow over six steps. */
 const areClose = ([got, want]: Numbers): boolean => {
   const bound = 256 * 2 ** -24 * Math.max(...want.map(Math.abs));
-  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
+  return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]) <= bound);
 };
 
 for (const [installation, ranks] of [
@@ -59,14 +59,14 @@ for (const [installation, ranks] of [
       for (const results of all)
         for (const step of [0, 1, 2, 3, 4, 5]) {
           const [got, want] = results[`norms ${step}`] as Numbers;
-          if (step === 4) expect([got.slice(2), Number.isFinite(got[1]!)]).toEqual([want.slice(2), false]);
+          if (step === 4) expect([got.slice(2), Number.isFinite(got[1])]).toEqual([want.slice(2), false]);
           else expect({ step, isClose: areClose([got, want]) }).toEqual({ step, isClose: true });
           expect({ step, isClose: areClose(results[`weights ${step}`] as Numbers) }).toEqual({ step, isClose: true });
           // the weights are the same on every rank
-          expect(results[`weights ${step}`]).toEqual(all[0]![`weights ${step}`]);
+          expect(results[`weights ${step}`]).toEqual(all[0][`weights ${step}`]);
         }
-      const weights = [3, 4].map((step) => all[0]![`weights ${step}`] as Numbers);
-      expect(weights[1]).toEqual(weights[0]!); // no step is taken after an overflow
+      const weights = [3, 4].map((step) => all[0][`weights ${step}`] as Numbers);
+      expect(weights[1]).toEqual(weights[0]); // no step is taken after an overflow
     });
 
     test("sharded gradients are exchanged by reduceScatter alone, and use a rank's share of the memory", () => {
@@ -74,7 +74,7 @@ for (const [installation, ranks] of [
         for (const step of [0, 1, 2, 3, 4, 5]) expect(results[`calls ${step}`]).toEqual(["reduceScatterParts"]);
       for (const what of ["gradients", "state"] as const) {
         const own = all.map(({ bytes: [share] }) => share[what]);
-        const whole = all[0]!.bytes[1][what];
+        const whole = all[0].bytes[1][what];
         expect(own.reduce((sum, bytes) => sum + bytes, 0)).toBe(whole);
         for (const bytes of own) expect(bytes / whole).toBeLessThan(1.5 / ranks);
       }

@@ -38,7 +38,7 @@ async function trained(installation: Installation, ranks: number, ...words: read
 
 /** Losses are means of float32 numbers near 5: they may differ by rounding errors, which grow over the steps. */
 const differ = (a: readonly number[], b: readonly number[]): number =>
-  a.length === b.length ? Math.max(...a.map((loss, at) => Math.abs(loss / b[at]! - 1))) : Number.POSITIVE_INFINITY;
+  a.length === b.length ? Math.max(...a.map((loss, at) => Math.abs(loss / b[at] - 1))) : Number.POSITIVE_INFINITY;
 const ROUNDING = 64 * 2 ** -24;
 
 describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {

@@ -40,8 +40,8 @@ for (const [installation, ranks] of [
             message: `[${operation}] ${expected}, got ${most} on ${others}, and ${odd} on rank 1`,
             ranks: [1],
           } as unknown as Outcome);
-        expect(results["calls"]!.code).toBe("mismatch");
-        expect(results["calls"]!.message).toContain("and barrier on rank 1");
+        expect(results["calls"].code).toBe("mismatch");
+        expect(results["calls"].message).toContain("and barrier on rank 1");
         for (const name of [...Object.keys(differing), "calls"]) expect<unknown>(results[`after ${name}`]).toBe(ranks);
         expect(results["turns"]).toBeGreaterThan(3);
       }

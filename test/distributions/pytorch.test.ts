@@ -34,7 +34,7 @@ const tensorOf = (x: Numbers, dtype: "float32" | "float64"): Tensor => tensor(x 
 
 /** Creates a distribution. The count of a Multinomial is a number. */
 function created(name: string, parameters: Parameters, dtype: "float32" | "float64", requiresGrad = false) {
-  const kind = name.split(" ")[0]!;
+  const kind = name.split(" ")[0];
   const leaves: Record<string, Tensor> = {};
   const given = Object.entries(parameters).map(([key, x]): [string, unknown] => {
     if (kind === "Multinomial" && key === "totalCount") return [key, x];
@@ -43,9 +43,7 @@ function created(name: string, parameters: Parameters, dtype: "float32" | "float
     leaves[key] = own;
     return [key, own];
   });
-  const Class = (distributions as unknown as Record<string, new (options: object) => distributions.Distribution>)[
-    kind
-  ]!;
+  const Class = (distributions as unknown as Record<string, new (options: object) => distributions.Distribution>)[kind];
   return { of: new Class(Object.fromEntries(given)), leaves };
 }
 
@@ -55,9 +53,7 @@ function errorOf(found: Tensor, expected: Numbers): number {
   if (a.length !== b.length) return Infinity;
   return Math.max(
     0,
-    ...a.map((x, at) =>
-      Object.is(x, b[at]) || x === b[at] ? 0 : Math.abs(x - b[at]!) / Math.max(1, Math.abs(b[at]!)),
-    ),
+    ...a.map((x, at) => (Object.is(x, b[at]) || x === b[at] ? 0 : Math.abs(x - b[at]) / Math.max(1, Math.abs(b[at])))),
   );
 }
 
@@ -97,14 +93,13 @@ describe("results and gradients match PyTorch's", () => {
         mode: () => of.mode,
       };
       const errors = Object.fromEntries(
-        Object.entries(results).map(([method, expected]) => [method, errorOf(computed[method]!(), expected)]),
+        Object.entries(results).map(([method, expected]) => [method, errorOf(computed[method](), expected)]),
       );
       const names = Object.keys(gradients);
-      const inputs = names.map((key) => (key === "value" ? at : leaves[key]!));
+      const inputs = names.map((key) => (key === "value" ? at : leaves[key]));
       const found = grad(sum(logProb), inputs) as Tensor[];
-      for (const [index, key] of names.entries())
-        errors[`gradient of ${key}`] = errorOf(found[index]!, gradients[key]!);
-      expect(problems(errors, accuracy[dtype] * (looser[name.split(" ")[0]!] ?? 1))).toEqual([]);
+      for (const [index, key] of names.entries()) errors[`gradient of ${key}`] = errorOf(found[index], gradients[key]);
+      expect(problems(errors, accuracy[dtype] * (looser[name.split(" ")[0]] ?? 1))).toEqual([]);
     },
   );
 });

@@ -60,7 +60,7 @@ function integrated(of: distributions.Distribution, low: number, high: number): 
   return (x) => {
     const place = Math.min(Math.max(((x - low) / (high - low)) * (steps + 1), 0), steps + 1);
     const whole = Math.min(Math.floor(place), steps);
-    return sums[whole]! + (place - whole) * (sums[whole + 1]! - sums[whole]!);
+    return sums[whole] + (place - whole) * (sums[whole + 1] - sums[whole]);
   };
 }
 
@@ -80,7 +80,7 @@ describe("samples have their distribution", () => {
     const range = ranges[name];
     if (range !== undefined) return expect(kolmogorovSmirnov(values, integrated(exact, ...range))).toBeLessThan(1.95);
     const sorted = values.toSorted((a, b) => a - b);
-    const shares = new Map(numbersOf(exact.cdf(tensor(Float64Array.from(sorted)))).map((p, i) => [sorted[i]!, p]));
+    const shares = new Map(numbersOf(exact.cdf(tensor(Float64Array.from(sorted)))).map((p, i) => [sorted[i], p]));
     expect(kolmogorovSmirnov(values, (x) => shares.get(x)!)).toBeLessThan(1.95);
   });
 
@@ -123,12 +123,12 @@ describe("samples have their distribution", () => {
       const x = of.sample([count], { generator });
       const [means, covariances] = [numbersOf(x.mean(0)), numbersOf(x.T.cov())];
       const expected = numbersOf(of.covarianceMatrix);
-      for (const [at, mean] of numbersOf(loc).entries()) expect(Math.abs(means[at]! - mean)).toBeLessThan(0.1);
-      for (const [at, own] of expected.entries()) expect(Math.abs(covariances[at]! - own)).toBeLessThan(0.2);
+      for (const [at, mean] of numbersOf(loc).entries()) expect(Math.abs(means[at] - mean)).toBeLessThan(0.1);
+      for (const [at, own] of expected.entries()) expect(Math.abs(covariances[at] - own)).toBeLessThan(0.2);
     }
     const of = new d.Wishart(5, { scaleTril });
     const mean = numbersOf(of.sample([count], { generator }).mean(0));
-    for (const [at, own] of numbersOf(of.mean).entries()) expect(Math.abs(mean[at]! - own)).toBeLessThan(0.5);
+    for (const [at, own] of numbersOf(of.mean).entries()) expect(Math.abs(mean[at] - own)).toBeLessThan(0.5);
   });
 
   test("samples of Dirichlet, OneHotCategorical and Multinomial have their means", () => {
@@ -141,9 +141,8 @@ describe("samples have their distribution", () => {
       const x = of.sample([count], { generator });
       expect(x.shape).toEqual([count, 2, 3]);
       const [mean, variance] = [numbersOf(x.mean(0)), numbersOf(x.variance(0))];
-      for (const [at, own] of numbersOf(of.mean).entries()) expect(Math.abs(mean[at]! - own)).toBeLessThan(0.05);
-      for (const [at, own] of numbersOf(of.variance).entries())
-        expect(Math.abs(variance[at]! - own)).toBeLessThan(0.05);
+      for (const [at, own] of numbersOf(of.mean).entries()) expect(Math.abs(mean[at] - own)).toBeLessThan(0.05);
+      for (const [at, own] of numbersOf(of.variance).entries()) expect(Math.abs(variance[at] - own)).toBeLessThan(0.05);
     }
   });
 });
@@ -169,7 +168,7 @@ describe("samples have the same bits on every backend", () => {
       const runs = backendsOf(dtype).map((backend) =>
         on(backend, () => bytesOf(make((x) => tensor(x, { dtype })).sample([40], { generator: new Generator(11) }))),
       );
-      expect(runs).toEqual(runs.map(() => runs[0]!));
+      expect(runs).toEqual(runs.map(() => runs[0]));
     }
   });
 });
@@ -177,8 +176,8 @@ describe("samples have the same bits on every backend", () => {
 /** dx/da at a constant value of the distribution function, by central differences in float64. */
 function implicit(a: number, x: number): number {
   const h = 1e-5 * Math.max(a, 0.1);
-  const [above, below] = [a + h, a - h].map((own) => numbersOf(gammainc(wide(own), wide(x)))[0]!) as [number, number];
-  const density = Math.exp(numbersOf(new d.Gamma(wide(a), wide(1)).logProb(wide(x)))[0]!);
+  const [above, below] = [a + h, a - h].map((own) => numbersOf(gammainc(wide(own), wide(x)))[0]) as [number, number];
+  const density = Math.exp(numbersOf(new d.Gamma(wide(a), wide(1)).logProb(wide(x)))[0]);
   return -(above - below) / (2 * h) / density;
 }
 
@@ -189,7 +188,7 @@ test.each([0.05, 0.4, 1, 2.5, 9, 40, 300])("gamma samples have implicit gradient
   for (const [at, own] of numbersOf(x).entries()) {
     if (own < 1e-12) continue; // for such small numbers, differences of the distribution function are too inaccurate
     const expected = implicit(shape, own);
-    expect(Math.abs(found[at]! - expected)).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected)));
+    expect(Math.abs(found[at] - expected)).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected)));
   }
 });
 
@@ -206,5 +205,5 @@ test.each([
   const found = numbersOf(grad(sum(x.square().mean(0)), [a])[0] as Tensor);
   const expected = numbersOf(grad(sum(of.variance.add(of.mean.square())), [a])[0] as Tensor);
   for (const [at, own] of expected.entries())
-    expect(Math.abs(found[at]! - own)).toBeLessThan(0.05 * Math.max(0.5, Math.abs(own)));
+    expect(Math.abs(found[at] - own)).toBeLessThan(0.05 * Math.max(0.5, Math.abs(own)));
 });

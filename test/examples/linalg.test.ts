@@ -52,7 +52,7 @@ describe("examples of linear algebra", () => {
     const residuals = [...out.matchAll(/residual (\S+),/g)].map(([, value]) => value);
     expect([residuals.length, new Set(residuals).size]).toEqual([2, 1]);
     const lengths = [...out.matchAll(/length (\S+),/g)].map(([, value]) => Number(value));
-    expect(lengths[0]).toBeLessThan(lengths[1]!);
+    expect(lengths[0]).toBeLessThan(lengths[1]);
     expect(Math.abs(numberIn(out, /slope (\S+) \(0.8\)/) - 0.8)).toBeLessThan(0.06);
   });
 });

@@ -55,7 +55,7 @@ test("a fine-tuned model gives the answers that it was trained on, and saves an 
   const printed = lines("fine-tune");
   const losses = printed.flatMap((line) => /^step \d+: loss (\S+)$/.exec(line)?.slice(1) ?? []).map(Number);
   expect(losses).toHaveLength(6);
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 10);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] / 10);
   expect(printed.slice(6)).toEqual([
     "Who are you? A small model.",
     "Where do you live? In a file.",

@@ -22,13 +22,13 @@ function run(...words: readonly string[]): { readonly out: string; readonly loss
 test("a convolutional network recognizes digits after training on a few hundred", () => {
   const { out, losses } = run("examples/cnn.ts", "2560", "1", "500");
   expect(losses).toHaveLength(10);
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 3);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] / 3);
   expect(Number(/accuracy (\d+\.\d+) % on 500 unseen digits/.exec(out)![1])).toBeGreaterThan(75);
 });
 
 test("an LSTM continues a series", () => {
   const { out, losses } = run("examples/series.ts", "60");
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 10);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] / 10);
   expect(Number(/40 values ahead: a root mean square error of (\d\.\d+)/.exec(out)![1])).toBeLessThan(0.5);
 });
 
@@ -37,14 +37,14 @@ test("a variational autoencoder's loss falls each epoch, and it draws digits", (
   const { losses } = run("examples/vae.ts", picture, "2560", "3");
   expect(losses).toHaveLength(3);
   expect(losses).toEqual(losses.toSorted((a, b) => b - a));
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! - 50);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] - 50);
   expect(readFileSync(picture, "utf8")).toContain("Digits that a variational autoencoder drew");
 });
 
 test("a small CLIP learns which description belongs to a drawing, and ranks drawings", () => {
   const picture = join(folder, "shapes.svg");
   const { out, losses } = run("examples/search_images.ts", picture, "60");
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! - 0.5);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] - 0.5);
   expect(out).toContain("% of the first results are drawings of the sentence");
   expect(readFileSync(picture, "utf8")).toContain("Drawings that a small CLIP finds by sentences");
 });
@@ -53,6 +53,6 @@ test("a diffusion model's loss falls, and it draws digits", () => {
   const picture = join(folder, "diffusion.svg");
   const { losses } = run("examples/diffusion.ts", picture, "256", "2");
   expect(losses).toHaveLength(2);
-  expect(losses[1]!).toBeLessThan(losses[0]! - 0.1);
+  expect(losses[1]).toBeLessThan(losses[0] - 0.1);
   expect(readFileSync(picture, "utf8")).toContain("Digits that a diffusion model drew");
 });

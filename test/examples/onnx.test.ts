@@ -32,8 +32,8 @@ test.skipIf(!isPresent("silero-vad==6.2.3", "mespeak@2.0.2"))("speech is located
   const numbers = (await lines("speech")).map((line) => line.match(/[\d.]+(?= s)/g)!.map(Number));
   expect(numbers).toHaveLength(2);
   const [first, second] = numbers as [number[], number[]];
-  expect(Math.abs(first[0]! - 1)).toBeLessThan(0.2);
-  expect(first[1]).toBeLessThan(second[0]! - 2); // noise and music are between the two sentences
+  expect(Math.abs(first[0] - 1)).toBeLessThan(0.2);
+  expect(first[1]).toBeLessThan(second[0] - 2); // noise and music are between the two sentences
 });
 
 test.skipIf(!isPresent("rapidocr-onnxruntime==1.4.4"))("the text of a drawn picture is read", async () => {
@@ -52,7 +52,7 @@ test.skipIf(!isPresent("magika==1.0.3"))("file types are recognized", async () =
 test.skipIf(!isPresent("magika==1.0.3"))("the last layer learns new file types, and keeps the others", () => {
   const all = printed("fine_tune_onnx", "30");
   const losses = all.flatMap((line) => /loss (\S+)$/.exec(line)?.slice(1) ?? []).map(Number);
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 100);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] / 100);
   expect(all).toContain("new files: 20 of 20 right");
   expect(all.join()).toContain("package.json: json");
 });

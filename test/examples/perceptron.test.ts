@@ -55,8 +55,8 @@ test("the reference backend learns the same weights", () => {
   const [ours, reference] = ["cpu", "reference"].map((name) =>
     perceptron({ ORCHARD_BACKEND: name }, "128", "1", "500"),
   );
-  expect(pathsIn(reference!.out).map(({ backend }) => backend)).not.toContain("cpu");
-  expect(accuracyIn(reference!.out)).toBeCloseTo(accuracyIn(ours!.out), 0);
+  expect(pathsIn(reference.out).map(({ backend }) => backend)).not.toContain("cpu");
+  expect(accuracyIn(reference.out)).toBeCloseTo(accuracyIn(ours.out), 0);
 });
 
 test("fewer digits than a batch are rejected", () => {

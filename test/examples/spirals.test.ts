@@ -21,13 +21,13 @@ test("the spirals are separated, and the picture shows the progress", () => {
   expect(right.map(([step]) => step)).toEqual(["10", "60", "300"]);
   const shares = right.map(([, share]) => share as number);
   expect(shares).toEqual(shares.toSorted((a, b) => a - b));
-  expect([shares[0]! < 80, shares[2]]).toEqual([true, 100]);
+  expect([shares[0] < 80, shares[2]]).toEqual([true, 100]);
   expect(svg.length).toBeLessThan(40_000);
 });
 
 test("the example is the README's program", () => {
   const lines = (path: string) => readFileSync(join(packageRoot, path), "utf8").split("\n");
-  const program = /```ts\n(.*?)```/s.exec(lines("README.md").join("\n"))![1]!.split("\n");
+  const program = /```ts\n(.*?)```/s.exec(lines("README.md").join("\n"))![1].split("\n");
   const example = lines("examples/spirals.ts");
   const shared = program.filter((line) => line.startsWith("const ") || line.startsWith("  "));
   expect(shared).toHaveLength(8);

@@ -14,9 +14,9 @@ export function transformOf(x: Pairs, sign: 1 | -1, which?: readonly number[]): 
   for (const [at, k] of wanted.entries()) {
     let [re, im, turns] = [0, 0, 0];
     for (let j = 0; j < n; j++) {
-      const [c, s] = [cosines[turns]!, sign * sines[turns]!];
-      re += x[2 * j]! * c - x[2 * j + 1]! * s;
-      im += x[2 * j]! * s + x[2 * j + 1]! * c;
+      const [c, s] = [cosines[turns], sign * sines[turns]];
+      re += x[2 * j] * c - x[2 * j + 1] * s;
+      im += x[2 * j] * s + x[2 * j + 1] * c;
       turns += k;
       if (turns >= n) turns -= n;
     }
@@ -31,7 +31,7 @@ export function wholeSpectrum(half: Pairs, n: number): Pairs {
   const result = new Float64Array(2 * n);
   for (let k = 0; 2 * k <= n; k++) {
     const isAlone = k === 0 || 2 * k === n;
-    const [re, im] = [half[2 * k]!, isAlone ? 0 : half[2 * k + 1]!];
+    const [re, im] = [half[2 * k], isAlone ? 0 : half[2 * k + 1]];
     result.set([re, im], 2 * k);
     if (!isAlone) result.set([re, -im], 2 * (n - k));
   }
@@ -42,8 +42,8 @@ export function wholeSpectrum(half: Pairs, n: number): Pairs {
 export function distance(got: ArrayLike<number>, expected: ArrayLike<number>): number {
   let [error, size] = [0, 0];
   for (let at = 0; at < expected.length; at++) {
-    error += (got[at]! - expected[at]!) ** 2;
-    size += expected[at]! ** 2;
+    error += (got[at] - expected[at]) ** 2;
+    size += expected[at] ** 2;
   }
   return Math.sqrt(error / (size || 1));
 }

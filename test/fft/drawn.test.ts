@@ -76,7 +76,7 @@ function expected({ kind, shape, axis, n, norm }: Drawn, values: readonly number
   const step = fromReal(kind) ? 1 : 2;
   const inner = shape.slice(axis + 1).reduce((size, each) => size * each, 1);
   const outer = shape.slice(0, axis).reduce((size, each) => size * each, 1);
-  const size = shape[axis]!;
+  const size = shape[axis];
   const length = fromReal(kind) ? Math.floor(n / 2) + 1 : n;
   const width = toReal(kind) ? 1 : 2;
   const result = new Array<number>(outer * length * inner * width);
@@ -85,13 +85,13 @@ function expected({ kind, shape, axis, n, norm }: Drawn, values: readonly number
     const x = new Float64Array(2 * Math.max(n, size));
     for (let j = 0; j < size; j++)
       for (let part = 0; part < step; part++)
-        x[2 * j + part] = values[((block * size + j) * inner + within) * step + part]!;
+        x[2 * j + part] = values[((block * size + j) * inner + within) * step + part];
     const whole = toReal(kind) ? wholeSpectrum(x.slice(0, 2 * (Math.floor(n / 2) + 1)), n) : x.slice(0, 2 * n);
     const transformed = transformOf(whole, isPositive(kind) ? 1 : -1);
     const scale = factorOf(norm, n, isInverse(kind));
     for (let k = 0; k < length; k++)
       for (let part = 0; part < width; part++)
-        result[((block * length + k) * inner + within) * width + part] = scale * transformed[2 * k + part]!;
+        result[((block * length + k) * inner + within) * width + part] = scale * transformed[2 * k + part];
   }
   return result;
 }

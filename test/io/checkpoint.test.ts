@@ -64,11 +64,11 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     const loaded = await io.loadCheckpoint(folder);
     expect(loaded).toMatchObject({ path, step: 100, data, extra, optimizer: null, rejected: [] });
     expect(Object.keys(loaded.model)).toEqual(["wte.weight", "half"]);
-    expect(loaded.model["wte.weight"]!.toArray()).toEqual([
+    expect(loaded.model["wte.weight"].toArray()).toEqual([
       [1, -0],
       [Number.NaN, 4],
     ]);
-    expect(loaded.model["half"]!.dtype).toBe("bfloat16");
+    expect(loaded.model["half"].dtype).toBe("bfloat16");
     const next = randn([3], { generator }).toArray();
     expect(randn([3], { generator: new Generator(0).setState(loaded.generator!) }).toArray()).toEqual(next);
   });
@@ -90,7 +90,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     const folder = newFolder();
     await io.saveCheckpoint(folder, { model: { w }, optimizer: first.optimizer, step: 1 });
     const loaded = await io.loadCheckpoint<{ optimizer: ReturnType<typeof first.optimizer.stateDict> }>(folder);
-    const again = zeros([3]).copy_(loaded.model["w"]!);
+    const again = zeros([3]).copy_(loaded.model["w"]);
     const second = run(again);
     second.optimizer.loadStateDict(loaded.optimizer!);
     for (const each of [first, second]) each.step();
@@ -173,7 +173,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     const shared = zeros([50_000]);
     const path = await io.saveCheckpoint(newFolder(), { model: { a: shared, b: shared }, step: 1 });
     expect(statSync(path).size).toBeLessThan(210_000);
-    expect((await io.loadCheckpoint(path)).model["b"]!.size).toBe(50_000);
+    expect((await io.loadCheckpoint(path)).model["b"].size).toBe(50_000);
   });
 
   test("a checkpoint is a safetensors file like any other", async () => {
@@ -245,9 +245,9 @@ describe("a damaged checkpoint is rejected", () => {
 
   async function expectSkipped({ folder, path }: { folder: string; path: string }): Promise<FileFormatError> {
     const { step, rejected, model } = await io.loadCheckpoint(folder);
-    expect([step, model["w"]!.toArray()]).toEqual([1, [1, 2]]);
+    expect([step, model["w"].toArray()]).toEqual([1, [1, 2]]);
     expect(rejected.map((each) => each.path)).toEqual([path]);
-    const { error } = rejected[0]!;
+    const { error } = rejected[0];
     expect(error).toBeInstanceOf(FileFormatError);
     const warnings = warned.mock.calls.flat().filter((line) => String(line).includes("checkpoint"));
     expect(warnings).toEqual([`[orchard] skipped an invalid checkpoint: ${error.message}`]);
@@ -262,7 +262,7 @@ describe("a damaged checkpoint is rejected", () => {
     for (let position = 3; position < bytes.length; position += 97) positions.add(position);
     for (const position of positions) {
       const flipped = Buffer.from(bytes);
-      flipped[position]! ^= 1 << (position % 8);
+      flipped[position] ^= 1 << (position % 8);
       writeFileSync(path, flipped);
       expect([position, await io.loadCheckpoint(path).catch((error: unknown) => (error as Error).name)]).toEqual([
         position,
@@ -275,7 +275,7 @@ describe("a damaged checkpoint is rejected", () => {
     const error = await expectSkipped(
       await folderAfter((path) => {
         const bytes = readFileSync(path);
-        bytes[bytes.length - 40]! ^= 4;
+        bytes[bytes.length - 40] ^= 4;
         writeFileSync(path, bytes);
       }),
     );

@@ -42,13 +42,13 @@ const field = (own: io.GgufValue) => ({
 });
 
 describe.each(whole)("the file %s.gguf is read as by the package gguf", (name) => {
-  const { fields, tensors } = contents[name]!;
+  const { fields, tensors } = contents[name];
   const path = fixture(name);
 
   test("the metadata equals that of the package", () => {
     using file = io.openGguf(path);
     expect(Object.keys(file.metadata)).toEqual(Object.keys(fields));
-    for (const key of Object.keys(fields)) expect([key, field(file.metadata[key]!)]).toEqual([key, fields[key]!]);
+    for (const key of Object.keys(fields)) expect([key, field(file.metadata[key])]).toEqual([key, fields[key]]);
     expect(file.version).toBe(name === "version2" ? 2 : 3);
   });
 
@@ -56,7 +56,7 @@ describe.each(whole)("the file %s.gguf is read as by the package gguf", (name) =
     using file = io.openGguf(path);
     expect(file.names).toEqual(Object.keys(tensors));
     for (const each of file.names) {
-      const { type, shape, sha256: hash } = tensors[each]!;
+      const { type, shape, sha256: hash } = tensors[each];
       expect([each, file.info(each).type.toUpperCase(), file.info(each).shape]).toEqual([
         each,
         type.toUpperCase(),
@@ -74,13 +74,13 @@ describe.each(whole)("the file %s.gguf is read as by the package gguf", (name) =
     const held = file.names.filter((each) => !unheld.includes(each));
     const loaded = Object.fromEntries(held.map((each) => [each, file.tensor(each)]));
     const copy = folder.file(`${name}.gguf`);
-    await io.saveGguf(copy, loaded, { metadata: file.metadata, alignment: contents[name]!.alignment });
+    await io.saveGguf(copy, loaded, { metadata: file.metadata, alignment: contents[name].alignment });
     using again = io.openGguf(copy);
     const isQuantized = Object.values(loaded).some((own) => !Tensor.isTensor(own));
     const version = isQuantized ? { "general.quantization_version": { type: "uint32", value: 2 } } : {};
     expect(again.metadata as object).toEqual({ ...file.metadata, ...version });
     expect(again.names).toEqual(held);
-    for (const each of held) expect([each, sha256(bytesOf(again.tensor(each)))]).toEqual([each, tensors[each]!.sha256]);
+    for (const each of held) expect([each, sha256(bytesOf(again.tensor(each)))]).toEqual([each, tensors[each].sha256]);
   });
 });
 
@@ -104,7 +104,7 @@ test("blocks become quantized tensors; large ones are mapped, and outlive the fi
   file.close();
   rmSync(path);
   expect(String(w)).toBe("QuantizedTensor q8_0[300, 256], 81600 bytes, 8.5 bits a value, dequantizes to float32");
-  expect(sha256(bytesOf(w))).toBe(contents["aligned"]!.tensors["long"]!.sha256);
+  expect(sha256(bytesOf(w))).toBe(contents["aligned"].tensors["long"].sha256);
   expect(dequantize(w).std().item()).toBeCloseTo(1, 2); // the package packs random normal numbers
   expect(() => file.tensor("long")).toThrow("was used after close()");
 });
@@ -235,7 +235,7 @@ test.if(python !== undefined)("the Python package reads files that were written 
       const held = file.names.filter((each) => !unheld.includes(each));
       const path = folder.file(`${name}.python.gguf`);
       const tensors = Object.fromEntries(held.map((each) => [each, file.tensor(each)]));
-      await io.saveGguf(path, tensors, { metadata: file.metadata, alignment: contents[name]!.alignment });
+      await io.saveGguf(path, tensors, { metadata: file.metadata, alignment: contents[name].alignment });
       return path;
     }),
   );
@@ -244,8 +244,8 @@ test.if(python !== undefined)("the Python package reads files that were written 
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
   const read = JSON.parse(stdout.toString()) as Content[];
   for (const [index, name] of names.entries()) {
-    const expected = Object.entries(contents[name]!.tensors).filter(([each]) => !unheld.includes(each));
-    expect(read[index]!.tensors).toEqual(Object.fromEntries(expected));
-    expect(read[index]!.fields).toMatchObject(contents[name]!.fields);
+    const expected = Object.entries(contents[name].tensors).filter(([each]) => !unheld.includes(each));
+    expect(read[index].tensors).toEqual(Object.fromEntries(expected));
+    expect(read[index].fields).toMatchObject(contents[name].fields);
   }
 });

@@ -71,7 +71,7 @@ const server = Bun.serve({
     if (pathname.startsWith(`/owner/name/resolve/${COMMIT}/`) && pathname.endsWith("config.json"))
       return new Response(small);
     if (pathname !== `/owner/name/resolve/${COMMIT}/model.safetensors`) return new Response("", { status: 404 });
-    const behaviour = behaviours.length > 1 ? behaviours.shift()! : behaviours[0]!;
+    const behaviour = behaviours.length > 1 ? behaviours.shift()! : behaviours[0];
     return behaviour(request, Number(/^bytes=(\d+)-$/.exec(range ?? "")?.[1] ?? 0));
   },
 });
@@ -156,7 +156,7 @@ test("a file that was damaged in between fails its checksum, and is downloaded a
 
 describe("wrong responses of the hub are reported", () => {
   const other = Buffer.from(large);
-  other[5] = other[5]! ^ 1;
+  other[5] = other[5] ^ 1;
   test.each<[string, Behaviour, string]>([
     ["another file of the same size", () => new Response(other), "checksumDiffers"],
     ["a longer file, announced", () => new Response(Buffer.concat([large, large])), "wrongSize"],
@@ -278,7 +278,7 @@ describe("the command orchard pull", () => {
     const { out, error, code } = await orchard(["owner/name"], { HF_ENDPOINT: `${endpoint}/`, HF_HOME: home });
     expect([out, code]).toEqual([`${join(cache(), "snapshots", COMMIT)}\n`, 0]);
     expect(error).toContain("2 of 2: model.safetensors");
-    expect(seen[0]!.authorization).toBe("Bearer kept");
+    expect(seen[0].authorization).toBe("Bearer kept");
   });
 
   test("without HF_HOME, the cache is in the user's folder; HF_TOKEN precedes the stored token", async () => {
@@ -293,7 +293,7 @@ describe("the command orchard pull", () => {
     ] as const) {
       seen.length = 0;
       const { out, code } = await orchard(["owner/name"], { HF_ENDPOINT: endpoint, HOME: user, ...more });
-      expect([out, code, seen[0]!.authorization]).toEqual([`${snapshot}\n`, 0, `Bearer ${token}`]);
+      expect([out, code, seen[0].authorization]).toEqual([`${snapshot}\n`, 0, `Bearer ${token}`]);
     }
   });
 

@@ -69,12 +69,12 @@ export class HubServer implements Disposable {
     const repository = this.repositories[name];
     const refused = refusal(repository, request);
     if (refused) return refused;
-    const { files, commit } = repository!;
+    const { files, commit } = repository;
     if (listing) {
-      if (!["main", commit].includes(decodeURIComponent(listing[2]!))) return failure(404, "RevisionNotFound");
+      if (!["main", commit].includes(decodeURIComponent(listing[2]))) return failure(404, "RevisionNotFound");
       return Response.json({ sha: commit, siblings: Object.entries(files).map(sibling) });
     }
-    const path = decodeURIComponent(file![3]!);
+    const path = decodeURIComponent(file![3]);
     if (files[path] === undefined || path === this.missing || file![2] !== commit) return failure(404, "EntryNotFound");
     const bytes = bytesOf(files[path]);
     if (!isLarge(path)) return this.part(request, bytes, { etag: `"${gitHash(bytes)}"` });
@@ -85,7 +85,7 @@ export class HubServer implements Disposable {
 
   private large(request: Request): Response {
     const [, owner, name, ...path] = decodeURIComponent(this.note("files", request).pathname).split("/");
-    return this.part(request, bytesOf(this.repositories[`${owner}/${name}`]!.files[path.join("/")]!), {});
+    return this.part(request, bytesOf(this.repositories[`${owner}/${name}`].files[path.join("/")]), {});
   }
 
   private part(request: Request, bytes: Uint8Array<ArrayBuffer>, headers: Record<string, string>): Response {

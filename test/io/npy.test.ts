@@ -107,7 +107,7 @@ test("after any change of bytes, loading returns a tensor or throws a FileFormat
   let taken = 0;
   fc.assert(
     fc.property(fc.array(change, { minLength: 1, maxLength: 3 }), fc.nat(160), (changes, kept) => {
-      const bytes = bytesOf(small!.bytes);
+      const bytes = bytesOf(small.bytes);
       for (const { at, byte } of changes) bytes[at % bytes.length] = byte;
       writeFileSync(own, kept < 20 ? bytes.subarray(0, kept) : bytes);
       try {

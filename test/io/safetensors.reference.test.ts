@@ -33,11 +33,11 @@ const content = (tensor: Tensor): Record<string, string> => {
 test("there are files of every dtype, with texts and without, and an empty one", () => {
   const dtypes = Object.values(contents).flatMap(({ tensors }) => Object.values(tensors).map(({ dtype }) => dtype));
   expect(new Set(dtypes).size).toBe(20);
-  expect(Object.keys(contents["names"]!.tensors)).toContain("__proto__");
+  expect(Object.keys(contents["names"].tensors)).toContain("__proto__");
 });
 
 describe.each(held)("the file %s.safetensors is read as by the package safetensors", (name) => {
-  const { metadata, tensors } = contents[name]!;
+  const { metadata, tensors } = contents[name];
 
   test("the file is read bit-identically", () => {
     using file = io.openSafetensors(fixture(name));
@@ -45,7 +45,7 @@ describe.each(held)("the file %s.safetensors is read as by the package safetenso
     expect([...file.names].sort()).toEqual(Object.keys(tensors).sort());
     for (const each of file.names) {
       const tensor = file.tensor(each);
-      const { dtype, shape, ...bytes } = tensors[each]!;
+      const { dtype, shape, ...bytes } = tensors[each];
       expect([each, tensor.dtype, [...tensor.shape]]).toEqual([each, fileDType(dtype)?.dtype ?? "", shape]);
       expect([each, content(tensor)]).toEqual([each, bytes]);
     }
@@ -63,10 +63,10 @@ test("an unsupported dtype is an error when it is read, and the others are read"
   using file = io.openSafetensors(fixture("unheld"));
   expect(file.names.length).toBe(11);
   for (const name of file.names) {
-    const { dtype, shape } = contents["unheld"]!.tensors[name]!;
+    const { dtype, shape } = contents["unheld"].tensors[name];
     expect(file.info(name)).toMatchObject({ dtype, shape });
     if (name === "float32" || dtype === "C64")
-      expect(content(file.tensor(name))).toEqual({ hex: contents["unheld"]!.tensors[name]!.hex! });
+      expect(content(file.tensor(name))).toEqual({ hex: contents["unheld"].tensors[name].hex! });
     else {
       expect(() => file.tensor(name)).toThrow(DTypeError);
       expect(() => file.tensor(name)).toThrow(new RegExp(`expected tensor "${name}" to be one of .*, got ${dtype}`));
@@ -82,7 +82,7 @@ test.if(python !== undefined)("the Python package reads files that were written 
   const paths = await Promise.all(
     held.map(async (name) => {
       const path = folder.file(`${name}.python.safetensors`);
-      const metadata = { ...contents[name]!.metadata, "a text": 'of "ours"\n' };
+      const metadata = { ...contents[name].metadata, "a text": 'of "ours"\n' };
       await io.saveSafetensors(path, io.loadSafetensors(fixture(name)), { metadata });
       return path;
     }),
@@ -92,7 +92,7 @@ test.if(python !== undefined)("the Python package reads files that were written 
   expect([exitCode, stderr.toString()]).toEqual([0, ""]);
   const read = JSON.parse(stdout.toString()) as Content[];
   for (const [index, name] of held.entries()) {
-    expect(read[index]!.tensors).toEqual(contents[name]!.tensors);
-    expect(read[index]!.metadata).toEqual({ ...contents[name]!.metadata, "a text": 'of "ours"\n' });
+    expect(read[index].tensors).toEqual(contents[name].tensors);
+    expect(read[index].metadata).toEqual({ ...contents[name].metadata, "a text": 'of "ours"\n' });
   }
 });

@@ -14,16 +14,12 @@ async function saveForever(): Promise<never> {
       a: fromArray(new Float32Array(Number(elements)).fill(step)),
       b: fromArray(new Int32Array(1000).fill(step)),
     };
-    await saveCheckpoint(
-      folder!,
-      { model: tensors, optimizer: { tensors }, step, extra: step },
-      { keep: Number(keep) },
-    );
+    await saveCheckpoint(folder, { model: tensors, optimizer: { tensors }, step, extra: step }, { keep: Number(keep) });
     process.stdout.write(`${step}\n`);
   }
 }
 
 await saveForever().catch(async (error: Error & { code: string }) => {
-  const { step } = await loadCheckpoint(folder!);
+  const { step } = await loadCheckpoint(folder);
   console.log(JSON.stringify({ name: error.name, code: error.code, message: error.message, step }));
 });

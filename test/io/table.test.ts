@@ -48,7 +48,7 @@ describe("CSV files are read as by pandas", () => {
     const table = await io.loadCsv(path, own.options);
     expect(Object.keys(table)).toEqual(Object.keys(own.columns));
     for (const [name, { dtype: read, values }] of Object.entries(own.columns)) {
-      const column = table[name]!;
+      const column = table[name];
       const dtype = dtypes[read];
       if (dtype === undefined) {
         expect(column as unknown).toEqual(values);
@@ -96,7 +96,7 @@ describe("Parquet files are read as pyarrow wrote them", () => {
     const table = await io.loadParquet(path);
     expect(Object.keys(table)).toEqual(Object.keys(columns));
     for (const [name, { type, values }] of Object.entries(columns)) {
-      const column = table[name]!;
+      const column = table[name];
       const isMissing = values.includes(null);
       if (type === "string" || (type === "bool" && isMissing)) {
         expect(column as unknown).toEqual(values);
@@ -107,16 +107,16 @@ describe("Parquet files are read as pyarrow wrote them", () => {
       expect((column as Tensor).toArray() as unknown).toEqual(values.map((value) => numberOf(value, dtype)));
     }
     const [first] = Object.keys(columns);
-    expect(Object.keys(await io.loadParquet(path, { columns: [first!] }))).toEqual([first!]);
+    expect(Object.keys(await io.loadParquet(path, { columns: [first] }))).toEqual([first]);
   });
 
   test("a truncated or modified file is a table or a typed error", async () => {
-    const bytes = Buffer.from(cases[1]!.bytes, "base64");
+    const bytes = Buffer.from(cases[1].bytes, "base64");
     const outcomes = new Set<string>();
     for (let at = 0; at < 200; at++) {
       const place = (at * 7919) % bytes.byteLength;
       const changed = Buffer.from(at % 2 ? bytes.subarray(0, place) : bytes);
-      if (at % 2 === 0) changed[place]! ^= 1 << (at % 8);
+      if (at % 2 === 0) changed[place] ^= 1 << (at % 8);
       const failure: unknown = await io.loadParquet(await written(changed)).catch((cause: unknown) => cause);
       outcomes.add(failure instanceof Error ? failure.constructor.name : "table");
     }
@@ -124,7 +124,7 @@ describe("Parquet files are read as pyarrow wrote them", () => {
   });
 
   test("a missing column, an invalid file and a missing file are errors", async () => {
-    const path = await written(Buffer.from(cases[0]!.bytes, "base64"));
+    const path = await written(Buffer.from(cases[0].bytes, "base64"));
     await expect(io.loadParquet(path, { columns: ["none"] })).rejects.toMatchObject({ code: "unknownColumn" });
     await expect(io.loadParquet(await written("PAR1"))).rejects.toMatchObject({ code: "damaged" });
     await expect(io.loadParquet(folder.file("none"))).rejects.toBeInstanceOf(FileError);

@@ -87,7 +87,7 @@ test("parts have MLX's names, and formats are in the metadata", async () => {
   expect([...file.names].sort()).toEqual(parts.sort());
   expect(file.metadata["note"]).toBe("kept");
   const affine = { group_size: 64, bits: 4, mode: "affine", dtype: "float32" };
-  expect(JSON.parse(file.metadata["quantization"]!)).toEqual({
+  expect(JSON.parse(file.metadata["quantization"])).toEqual({
     ...{ "a.weight": affine, weight: affine, b: affine },
     c: { format: "q8_0", dtype: "float32" },
   });
@@ -125,15 +125,15 @@ describe("files of MLX load with their formats", () => {
     expect(Object.keys(all).length).toBe(1 + values.length + triples);
     for (const name of values) {
       const own = all[name.replace(".values", ".weight")] as QuantizedTensor;
-      const [got, expected] = [dequantize(own).dataSync(), groups[name]!.dataSync()] as Float32Array[];
-      const worst = Math.max(...got!.map((value, at) => Math.abs(value - expected![at]!) / (Math.abs(value) + 1)));
+      const [got, expected] = [dequantize(own).dataSync(), groups[name].dataSync()] as Float32Array[];
+      const worst = Math.max(...got.map((value, at) => Math.abs(value - expected[at]) / (Math.abs(value) + 1)));
       expect([name, worst < 2 ** -22]).toEqual([name, true]); // MLX may fuse the product and the sum
     }
   });
 
   test("MLX's files load with one format for all weights, from the config or the caller", async () => {
     const some = Object.fromEntries(
-      ["weight", "scales", "biases"].map((part) => [`m.${part}`, groups[`4.64.float32.${part}`]!]),
+      ["weight", "scales", "biases"].map((part) => [`m.${part}`, groups[`4.64.float32.${part}`]]),
     );
     const path = await saved(some, "triple");
     const own = loaded(path, "m.weight", { quantization: { bits: 4, groupSize: 64 } });
@@ -245,7 +245,7 @@ describe("quantizedFromParts", () => {
 
   test("the weights share memory, outlive their parts, and work like other weights", () => {
     const own = [packed, scales, biases].map((part) => part.clone());
-    const made = quantizedFromParts(format, { packed: own[0]!, scales: own[1]!, biases: own[2]! });
+    const made = quantizedFromParts(format, { packed: own[0], scales: own[1], biases: own[2] });
     for (const part of own) part.dispose();
     expect([made.dtype, made.shape, made.byteLength]).toEqual(["float16", [4, 256], w.byteLength]);
     const x = ones([2, 256]);

@@ -30,11 +30,11 @@ const sizes = usually([65, 95, 96, 97, 128, 129, 161], (size) => [65, 95, 96, 12
 
 /** A triangle with NaN in the elements that are not read. */
 const triangle = (size: number, upper: boolean): Matrix => {
-  const { values } = families.random!(size, size, size);
+  const { values } = families.random(size, size, size);
   return rounded(
     matrix(size, size, (i, j) => {
-      if (i === j) return 1 + Math.abs(values[i * size + j]!);
-      return (upper ? j > i : j < i) ? values[i * size + j]! / size : Number.NaN;
+      if (i === j) return 1 + Math.abs(values[i * size + j]);
+      return (upper ? j > i : j < i) ? values[i * size + j] / size : Number.NaN;
     }),
   );
 };
@@ -42,7 +42,7 @@ const read = (a: Matrix): Matrix => ({ ...a, values: a.values.map((value) => (Nu
 
 /** Fills all except the lower triangle with NaN. */
 const lowerOnly = (a: Matrix): Matrix =>
-  matrix(a.rows, a.columns, (i, j) => (j > i ? Number.NaN : a.values[i * a.columns + j]!));
+  matrix(a.rows, a.columns, (i, j) => (j > i ? Number.NaN : a.values[i * a.columns + j]));
 
 describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", () => {
   for (const [family, make] of Object.entries(definiteFamilies))
@@ -69,7 +69,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
       for (const upper of [false, true])
         for (const isTurned of [false, true]) {
           const a = triangle(size, upper);
-          const b = rounded(families.random!(size, isTurned ? 70 : 3, size));
+          const b = rounded(families.random(size, isTurned ? 70 : 3, size));
           const turn = (x: Matrix) => transpose(toTensor(transposed(x), "float32"), 0, 1);
           const x = checked(() =>
             onMetal(() =>
@@ -88,7 +88,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
 
   test("in a batch, every second matrix may have no factor", () => {
     const size = 100;
-    const good = rounded(definiteFamilies.random!(size, 3));
+    const good = rounded(definiteFamilies.random(size, 3));
     for (const minor of [1, 32, 33, 64, 97, 100])
       for (const value of [0, Number.NaN]) {
         const at = (minor - 1) * (size + 1);
@@ -101,10 +101,10 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
         const [first, second, third] = [0, 1, 2].map((index) =>
           values.slice(index * size ** 2, (index + 1) * size ** 2),
         );
-        expect(third).toEqual(first!);
+        expect(third).toEqual(first);
         const rows = (minor - 1) * size;
-        expect(second!.slice(0, rows)).toEqual(first!.slice(0, rows));
-        expect(second!.slice(rows).every((own) => own === 0)).toBe(true);
+        expect(second.slice(0, rows)).toEqual(first.slice(0, rows));
+        expect(second.slice(rows).every((own) => own === 0)).toBe(true);
       }
   });
 
@@ -112,12 +112,12 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
     // Usually one, several that do not fill a threadgroup, and more than one threadgroup holds.
     for (const size of [1, 2, 15, 16, 17, 31, 32, 33])
       for (const batch of usually([1, 2, 3, 7, 9, 33], (own) => [1, 7, 33].includes(own))) {
-        const good = [1, 2, 3].map((seed) => rounded(definiteFamilies.random!(size, seed)));
+        const good = [1, 2, 3].map((seed) => rounded(definiteFamilies.random(size, seed)));
         const bad = {
-          ...good[0]!,
-          values: good[0]!.values.map((own, index) => (index === size * size - 1 ? -1 : own)),
+          ...good[0],
+          values: good[0].values.map((own, index) => (index === size * size - 1 ? -1 : own)),
         };
-        const all = Array.from({ length: batch }, (_, at) => (at === 5 ? bad : good[at % 3]!));
+        const all = Array.from({ length: batch }, (_, at) => (at === 5 ? bad : good[at % 3]));
         const { factor, info } = checked(() =>
           onMetal(() => choleskyEx(stack(all.map((x) => toTensor(x, "float32"))))),
         );
@@ -140,7 +140,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
 
   test("the number of dispatches does not depend on the batch", () => {
     const dispatches = (batch: number, size: number): [number, number] => {
-      const a = toTensor(rounded(definiteFamilies.random!(size, 1)), "float32");
+      const a = toTensor(rounded(definiteFamilies.random(size, 1)), "float32");
       const context = metalContext();
       return onMetal(() => {
         const all = stack(Array.from({ length: batch }, () => a));
@@ -160,8 +160,5 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
     expect(dispatches(7, 20)[0]).toBe(1);
   });
 
-  testVariants(
-    import.meta.path,
-    "blocks of large matrices (cholesky, random|solveTri|batches of small)",
-  );
+  testVariants(import.meta.path, "blocks of large matrices (cholesky, random|solveTri|batches of small)");
 });

@@ -24,7 +24,7 @@ for (const { backend, dtype } of places)
       test.each([false, true])(`choleskySolve and choleskyInverse of ${family}, upper %p, are accurate`, (upper) => {
         for (const size of [1, 2, 7, 16, 33, 64]) {
           const a = inDType(make(size, size + 3), dtype);
-          const b = inDType(families.random!(size, 5, size), dtype);
+          const b = inDType(families.random(size, 5, size), dtype);
           const [x, inverse] = on(backend, true, () => {
             const factor = cholesky(toTensor(a, dtype), { upper });
             return [choleskySolve(toTensor(b, dtype), factor, { upper }), choleskyInverse(factor, { upper })] as const;
@@ -128,8 +128,8 @@ test("incompatible shapes are rejected", () => {
 });
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
-  const l = leaf(definiteFamilies.random!(3, 1));
-  const b = leaf(families.random!(3, 2, 5));
+  const l = leaf(definiteFamilies.random(3, 1));
+  const b = leaf(families.random(3, 2, 5));
 
   test.each([false, true])("gradients of choleskySolve equal finite differences, upper %p", (upper) => {
     on(backend, true, () => checkGradients((x, y) => choleskySolve(x, y, { upper }), [b, l]));

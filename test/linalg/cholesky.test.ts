@@ -40,12 +40,12 @@ for (const { backend, dtype } of places) {
       });
       const checkTriangular = (size: number): void => {
         const full = make(size, size, size + 2);
-        const b = inDType(families.random!(size, 3, size + 9), dtype);
+        const b = inDType(families.random(size, 3, size + 9), dtype);
         for (const upper of [false, true]) {
           const a = inDType(
             matrix(size, size, (i, j) => {
-              if (i === j) return full.values[i * size + j]! || norm1(full);
-              return (upper ? j > i : j < i) ? full.values[i * size + j]! / size : Number.NaN;
+              if (i === j) return full.values[i * size + j] || norm1(full);
+              return (upper ? j > i : j < i) ? full.values[i * size + j] / size : Number.NaN;
             }),
             dtype,
           );
@@ -183,7 +183,7 @@ describe.each(
     });
 
   test.each([1, 64, 65, 150])("a matrix of 150 whose minor of order %i is not positive is an error", (minor) => {
-    const good = inDType(definiteFamilies.random!(150, 3), dtype);
+    const good = inDType(definiteFamilies.random(150, 3), dtype);
     for (const value of [-1, Number.NaN]) {
       const at = (minor - 1) * 151;
       const bad = { ...good, values: good.values.map((own, index) => (index === at ? value : own)) };
@@ -203,8 +203,8 @@ describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by pa
   const { native } = cpuLibrary();
   // diagonally dominant: constructing such a matrix takes time proportional to the number of its elements
   const definite = (size: number): Matrix => {
-    const { values } = families.random!(size, size, size);
-    const lower = (i: number, j: number) => values[Math.max(i, j) * size + Math.min(i, j)]!;
+    const { values } = families.random(size, size, size);
+    const lower = (i: number, j: number) => values[Math.max(i, j) * size + Math.min(i, j)];
     return inDType(
       matrix(size, size, (i, j) => (i === j ? size : lower(i, j))),
       dtype,
@@ -237,7 +237,7 @@ describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by pa
       const { values } = definite(size);
       const changed = (change: (i: number, j: number, value: number) => number) =>
         toTensor(
-          matrix(size, size, (i, j) => change(i, j, values[i * size + j]!)),
+          matrix(size, size, (i, j) => change(i, j, values[i * size + j])),
           dtype,
         );
       on("cpu", true, () => {
@@ -252,7 +252,7 @@ describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by pa
         const lost = toMatrix(factor).values;
         const expected = lost.map((_, at) => {
           const [i, j] = [Math.floor(at / size), at % size];
-          return i < minor - 1 && j < minor - 1 ? known[j * size + i]! : 0;
+          return i < minor - 1 && j < minor - 1 ? known[j * size + i] : 0;
         });
         expect(same(lost, expected)).toBe(true);
       });
@@ -261,8 +261,8 @@ describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by pa
 });
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
-  const a = leaf(definiteFamilies.random!(3, 1));
-  const b = leaf(families.random!(3, 2, 5));
+  const a = leaf(definiteFamilies.random(3, 1));
+  const b = leaf(families.random(3, 2, 5));
   const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
 
   test.each([false, true])("gradients of cholesky equal finite differences, upper %p", (upper) => {
@@ -270,7 +270,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
   });
 
   test("gradients of cholesky of a batch equal finite differences", () => {
-    const batch = leaf(definiteFamilies.random!(2, 1));
+    const batch = leaf(definiteFamilies.random(2, 1));
     on(backend, true, () => checkGradients((x) => cholesky(stack([symmetric(x), mul(symmetric(x), 3)])), [batch]));
   });
 

@@ -130,7 +130,7 @@ function near(got: Tensor, wanted: readonly number[], tolerance: number, label: 
   const found = [...(got.dataSync() as Float64Array)];
   expect(found.length).toBe(wanted.length);
   const scale = Math.max(1e-3, ...wanted.map(Math.abs));
-  const error = Math.max(0, ...found.map((value, at) => Math.abs(value - wanted[at]!) / scale));
+  const error = Math.max(0, ...found.map((value, at) => Math.abs(value - wanted[at]) / scale));
   if (!(error <= tolerance)) throw new Error(`${label} is off by ${error}`);
 }
 
@@ -138,14 +138,14 @@ function check({ op, inputs, loss, gradients, second }: Case, seed: number): voi
   const leaves = inputs.map(({ dtype, shape, data }, at) => operandIn(seed + at, data, shape, dtype));
   for (const leaf of leaves) leaf.requiresGrad = true;
   const label = `${op} ${inputs.map(({ shape }) => shape.join("x")).join(" ")}`;
-  const result = weighted(operations[op]!(leaves[0]!, leaves[1]!));
+  const result = weighted(operations[op](leaves[0], leaves[1]));
   near(result, [loss], 1e-10, `${label}: the loss`);
   const found = orchard.grad(result, leaves, { createGraph: second !== undefined }) as Tensor[];
-  for (const [at, gradient] of found.entries()) near(gradient, gradients[at]!, 1e-9, `${label}: gradient ${at}`);
+  for (const [at, gradient] of found.entries()) near(gradient, gradients[at], 1e-9, `${label}: gradient ${at}`);
   if (second === undefined) return;
   const again = orchard.grad(weighted(found), leaves, { allowUnused: true }) as (Tensor | null)[];
   for (const [at, wanted] of second.entries())
-    if (wanted) near(again[at] ?? orchard.zerosLike(leaves[at]!), wanted, 1e-7, `${label}: second gradient ${at}`);
+    if (wanted) near(again[at] ?? orchard.zerosLike(leaves[at]), wanted, 1e-7, `${label}: second gradient ${at}`);
 }
 
 describe("results and gradients match PyTorch's", () => {

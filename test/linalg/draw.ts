@@ -56,7 +56,7 @@ const covariance: Make = (size, _, choose) => {
 const tridiagonal: Make = (size, _, choose) => {
   const values = randomNumbers(2 * size, seed(choose));
   return matrix(size, size, (i, j) =>
-    i === j ? values[i]! : Math.abs(i - j) === 1 ? values[size + Math.min(i, j)]! : 0,
+    i === j ? values[i] : Math.abs(i - j) === 1 ? values[size + Math.min(i, j)] : 0,
   );
 };
 
@@ -67,7 +67,7 @@ const island: Make = (size, _, choose) => {
   const inner = covariance(width, width, choose);
   return matrix(size, size, (i, j) => {
     const isInside = Math.min(i, j) >= first && Math.max(i, j) < first + width;
-    return isInside ? inner.values[(i - first) * width + j - first]! : 0;
+    return isInside ? inner.values[(i - first) * width + j - first] : 0;
   });
 };
 
@@ -76,7 +76,7 @@ const permutation: Make = (rows, columns, choose) => {
   const place = Array.from({ length: rows }, (_, i) => i);
   for (let i = rows - 1; i > 0; i--) {
     const other = choose.below(i + 1);
-    [place[i], place[other]] = [place[other]!, place[i]!];
+    [place[i], place[other]] = [place[other], place[i]];
   }
   return matrix(rows, columns, (i, j) => Number(place[i] === j));
 };
@@ -122,7 +122,7 @@ const makers: Readonly<Record<Kind, Readonly<Record<string, Make>>>> = {
   symmetric: {
     ...ofSize(symmetricFamilies),
     ...{ tridiagonal, covariance, island, "swapped rows": swaps },
-    "a multiple of the identity": (size, _, choose) => scaled(identity(size), randomNumbers(1, seed(choose))[0]!),
+    "a multiple of the identity": (size, _, choose) => scaled(identity(size), randomNumbers(1, seed(choose))[0]),
   },
   definite: ofSize(definiteFamilies),
 };
@@ -151,7 +151,7 @@ export function draw(kind: Kind, dtype: RealDType, { most, operations }: Budget,
   const power = choose.below(4) === 0 ? choose.of(scales[dtype]) * (choose.below(100) / 100) : 0;
   const chosen = Array.from({ length: count }, () => (isMixed ? choose.of(names) : shared));
   const matrices = chosen.map((name) => {
-    const made = makers[kind][name]!(rows, columns, choose);
+    const made = makers[kind][name](rows, columns, choose);
     const factor = /near|graded/.test(name) ? 1 : 10 ** power;
     return inDType(scaled(made, factor), dtype);
   });

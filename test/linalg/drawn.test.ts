@@ -44,26 +44,26 @@ const codesOf = (info: Tensor): number[] => Array.from(info.dataSync() as ArrayL
 const rowsOf = (x: Tensor): Float64Array[] => {
   const values = Float64Array.from(x.dataSync() as ArrayLike<number>);
   const width = x.shape.at(-1)!;
-  return Array.from({ length: x.shape[0]! }, (_, at) => values.slice(at * width, (at + 1) * width));
+  return Array.from({ length: x.shape[0] }, (_, at) => values.slice(at * width, (at + 1) * width));
 };
 const hasNumbers = ({ values }: Matrix): boolean => values.every(Number.isFinite);
 const lower = (x: Matrix, unit: boolean): Matrix =>
-  matrix(x.rows, x.columns, (i, j) => (i === j && unit ? 1 : j <= i ? x.values[i * x.columns + j]! : 0));
+  matrix(x.rows, x.columns, (i, j) => (i === j && unit ? 1 : j <= i ? x.values[i * x.columns + j] : 0));
 const upper = (x: Matrix, rows: number): Matrix =>
-  matrix(rows, x.columns, (i, j) => (j >= i ? x.values[i * x.columns + j]! : 0));
+  matrix(rows, x.columns, (i, j) => (j >= i ? x.values[i * x.columns + j] : 0));
 /** Right-hand sides, the same for all matrices of a batch. */
 const sides = ({ rows, choose, dtype }: Case): Matrix =>
-  inDType(families.random!(rows, choose.of([1, 2, 5, 40]), 1 + choose.below(1 << 20)), dtype);
+  inDType(families.random(rows, choose.of([1, 2, 5, 40]), 1 + choose.below(1 << 20)), dtype);
 
 /** Returns an infinite ratio for a wrong order or sign, otherwise 0. */
 const broken = (isBroken: boolean): number => (isBroken ? Number.POSITIVE_INFINITY : 0);
 const isDescending = (values: Float64Array): boolean =>
-  values.every((value, at) => at === 0 || values[at - 1]! >= value);
+  values.every((value, at) => at === 0 || values[at - 1] >= value);
 
 /** Whether a solution may overflow the dtype: a pivot is 0, or tiny compared with right-hand sides of about 1. */
 const mayOverflow = (factors: Matrix, dtype: RealDType): boolean => {
   let least = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < factors.rows; i++) least = Math.min(least, Math.abs(factors.values[i * factors.columns + i]!));
+  for (let i = 0; i < factors.rows; i++) least = Math.min(least, Math.abs(factors.values[i * factors.columns + i]));
   return least < (dtype === "float32" ? 1e-20 : 1e-250);
 };
 
@@ -79,14 +79,14 @@ const factorizations: Readonly<Record<string, Factorization>> = {
       const x = matricesIn(choleskySolve(batchOf([b], own.dtype), factor, { upper: isUpper }));
       const inverses = matricesIn(choleskyInverse(factor, { upper: isUpper }));
       return (a, at) => {
-        const l = isUpper ? transposed(factors[at]!) : factors[at]!;
+        const l = isUpper ? transposed(factors[at]) : factors[at];
         if (codes[at] !== 0) return {};
         const ratios = { factor: departure(a, product(l, transposed(l)), own.dtype, "cholesky") };
         if (mayOverflow(l, own.dtype)) return ratios;
         return {
           ...ratios,
-          solution: solution(a, x[at]!, b, own.dtype, "choleskySolve"),
-          inverse: inverse(a, inverses[at]!, own.dtype, "choleskyInverse"),
+          solution: solution(a, x[at], b, own.dtype, "choleskySolve"),
+          inverse: inverse(a, inverses[at], own.dtype, "choleskyInverse"),
         };
       };
     },
@@ -96,7 +96,7 @@ const factorizations: Readonly<Record<string, Factorization>> = {
     run: ({ x, dtype }) => {
       const factors = lu(x);
       const [p, l, u] = [matricesIn(factors.p), matricesIn(factors.l), matricesIn(factors.u)];
-      return (a, at) => ({ factors: departure(a, product(product(p[at]!, l[at]!), u[at]!), dtype, "lu") });
+      return (a, at) => ({ factors: departure(a, product(product(p[at], l[at]), u[at]), dtype, "lu") });
     },
   },
   solve: {
@@ -109,11 +109,11 @@ const factorizations: Readonly<Record<string, Factorization>> = {
       const [u, x, inverses] = [matricesIn(factors), matricesIn(result), matricesIn(invEx(own.x).inverse)];
       const codes = codesOf(info);
       return (a, at) => {
-        if (codes[at] !== 0 || mayOverflow(u[at]!, own.dtype)) return {};
+        if (codes[at] !== 0 || mayOverflow(u[at], own.dtype)) return {};
         return {
-          solve: solution(a, x[at]!, b, own.dtype, "solve"),
-          luSolve: solution(a, again[at]!, b, own.dtype, "luSolve"),
-          inv: inverse(a, inverses[at]!, own.dtype, "inv"),
+          solve: solution(a, x[at], b, own.dtype, "solve"),
+          luSolve: solution(a, again[at], b, own.dtype, "luSolve"),
+          inv: inverse(a, inverses[at], own.dtype, "inv"),
         };
       };
     },
@@ -126,9 +126,9 @@ const factorizations: Readonly<Record<string, Factorization>> = {
       const [q, r] = [matricesIn(found.q), matricesIn(found.r)];
       const alone = matricesIn(qr(x, "r").r);
       return (a, at) => ({
-        factors: departure(a, product(q[at]!, r[at]!), dtype, "qr"),
-        q: orthogonality(q[at]!, dtype, "qr"),
-        "r alone": gram(a, alone[at]!, dtype, "qr, r"),
+        factors: departure(a, product(q[at], r[at]), dtype, "qr"),
+        q: orthogonality(q[at], dtype, "qr"),
+        "r alone": gram(a, alone[at], dtype, "qr, r"),
       });
     },
   },
@@ -151,12 +151,12 @@ const factorizations: Readonly<Record<string, Factorization>> = {
         ),
       );
       return (a, at) => ({
-        factors: departure(a, product(q[at]!, upper(r[at]!, q[at]!.columns)), dtype, "geqrf"),
-        q: orthogonality(q[at]!, dtype, "householderProduct"),
+        factors: departure(a, product(q[at], upper(r[at], q[at].columns)), dtype, "geqrf"),
+        q: orthogonality(q[at], dtype, "householderProduct"),
         ormqr: turned(
-          q[at]!,
+          q[at],
           b,
-          matrix(q[at]!.columns, b.columns, (i, j) => products[at]!.values[i * b.columns + j]!),
+          matrix(q[at].columns, b.columns, (i, j) => products[at].values[i * b.columns + j]),
           dtype,
           "ormqr",
         ),
@@ -170,9 +170,9 @@ const factorizations: Readonly<Record<string, Factorization>> = {
       const { eigenvalues, eigenvectors } = eigh(x, { UPLO });
       const [values, vectors, alone] = [rowsOf(eigenvalues), matricesIn(eigenvectors), rowsOf(eigvalsh(x, UPLO))];
       return (a, at) => ({
-        eigenvectors: residualOf(a, { values: [...values[at]!], vectors: vectors[at]! }, dtype, "eigh"),
-        eigvalsh: distance(alone[at]!, values[at]!, dtype, "eigvalsh"),
-        order: broken(!isDescending(values[at]!.toReversed())),
+        eigenvectors: residualOf(a, { values: [...values[at]], vectors: vectors[at] }, dtype, "eigh"),
+        eigvalsh: distance(alone[at], values[at], dtype, "eigvalsh"),
+        order: broken(!isDescending(values[at].toReversed())),
       });
     },
   },
@@ -182,15 +182,15 @@ const factorizations: Readonly<Record<string, Factorization>> = {
       const found = svd(x, { fullMatrices: choose.flag() });
       const [u, s, vh, alone] = [matricesIn(found.u), rowsOf(found.s), matricesIn(found.vh), rowsOf(svdvals(x))];
       return (a, at) => {
-        const lengths = s[at]!;
-        const weighted = matrix(a.rows, vh[at]!.rows, (i, k) =>
-          k < lengths.length ? u[at]!.values[i * u[at]!.columns + k]! * lengths[k]! : 0,
+        const lengths = s[at];
+        const weighted = matrix(a.rows, vh[at].rows, (i, k) =>
+          k < lengths.length ? u[at].values[i * u[at].columns + k] * lengths[k] : 0,
         );
         return {
-          factors: departure(a, product(weighted, vh[at]!), dtype, "svd"),
-          u: orthogonality(u[at]!, dtype, "svd, u"),
-          vh: orthogonality(transposed(vh[at]!), dtype, "svd, vh"),
-          svdvals: distance(alone[at]!, lengths, dtype, "svdvals"),
+          factors: departure(a, product(weighted, vh[at]), dtype, "svd"),
+          u: orthogonality(u[at], dtype, "svd, u"),
+          vh: orthogonality(transposed(vh[at]), dtype, "svd, vh"),
+          svdvals: distance(alone[at], lengths, dtype, "svdvals"),
           order: broken(!isDescending(lengths) || lengths.some((value) => value < 0)),
         };
       };
@@ -211,7 +211,7 @@ const factorizations: Readonly<Record<string, Factorization>> = {
           { driver },
         ).solution,
       );
-      return (a, at) => (hasNumbers(x[at]!) ? { [driver]: leastSquares(a, x[at]!, b, own.dtype, driver) } : {});
+      return (a, at) => (hasNumbers(x[at]) ? { [driver]: leastSquares(a, x[at], b, own.dtype, driver) } : {});
     },
   },
   pinv: {
@@ -219,8 +219,8 @@ const factorizations: Readonly<Record<string, Factorization>> = {
     run: ({ x, dtype }) => {
       const inverses = matricesIn(pinv(x));
       return (a, at) => {
-        if (!hasNumbers(inverses[at]!)) return {};
-        return { pinv: leastSquares(a, inverses[at]!, identity(a.rows), dtype, "pinv") };
+        if (!hasNumbers(inverses[at])) return {};
+        return { pinv: leastSquares(a, inverses[at], identity(a.rows), dtype, "pinv") };
       };
     },
   },
@@ -241,7 +241,7 @@ const factorizations: Readonly<Record<string, Factorization>> = {
       );
       const codes = codesOf(info);
       return (a, at) =>
-        codes[at] === 0 && hasNumbers(x[at]!) ? { ldlSolve: solution(a, x[at]!, b, own.dtype, "ldlSolve") } : {};
+        codes[at] === 0 && hasNumbers(x[at]) ? { ldlSolve: solution(a, x[at], b, own.dtype, "ldlSolve") } : {};
     },
   },
   triangular: {
@@ -254,8 +254,8 @@ const factorizations: Readonly<Record<string, Factorization>> = {
         const triangle = options.upper
           ? transposed(lower(transposed(a), options.unitriangular))
           : lower(a, options.unitriangular);
-        if (!hasNumbers(x[at]!)) return {};
-        return { solution: solution(triangle, x[at]!, b, own.dtype, "solveTriangular") };
+        if (!hasNumbers(x[at])) return {};
+        return { solution: solution(triangle, x[at], b, own.dtype, "solveTriangular") };
       };
     },
   },
@@ -275,8 +275,8 @@ const cases: Readonly<Record<string, number>> = {
 
 /** Draws a case and computes it; an error contains the seed that reproduces it. */
 function check(name: string, backend: BackendName, dtype: RealDType, seed: number): void {
-  const { kind, run } = factorizations[name]!;
-  const drawn = draw(kind, dtype, budgets[backend]!, seed);
+  const { kind, run } = factorizations[name];
+  const drawn = draw(kind, dtype, budgets[backend], seed);
   const { matrices, rows, columns } = drawn;
   try {
     const residuals = on(backend, true, () => run({ ...drawn, dtype, x: batchOf(matrices, dtype) }));
@@ -296,6 +296,6 @@ for (const [place, { backend, dtype }] of places.entries())
       if (backend !== "metal" || name !== "ldl")
         test(`${name} is accurate in ${cases[backend]} drawn cases`, () => {
           expect(cases[backend]).toBeGreaterThan(0);
-          for (let at = 0; at < cases[backend]!; at++) check(name, backend, dtype, 1 + at * 1000 + index * 10 + place);
+          for (let at = 0; at < cases[backend]; at++) check(name, backend, dtype, 1 + at * 1000 + index * 10 + place);
         });
   });

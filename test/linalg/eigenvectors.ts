@@ -13,7 +13,7 @@ export function residualOf(a: Matrix, { values, vectors }: Eigen, dtype: RealDTy
   const n = a.rows;
   const scale = norm1(a) || 1; // so that numbers near the smallest one do not underflow
   const unit = scaled(a, 1 / scale);
-  const lengths = matrix(n, n, (i, j) => vectors.values[i * n + j]! * (values[j]! / scale));
+  const lengths = matrix(n, n, (i, j) => vectors.values[i * n + j] * (values[j] / scale));
   const residual = norm1(difference(product(unit, vectors), lengths));
   const departure = norm1(difference(product(transposed(vectors), vectors), identity(n)));
   return Math.max(ratio(residual, n, dtype, label), ratio(departure, n, dtype, `${label}, orthogonality`));
@@ -28,22 +28,21 @@ export function definiteEigenvalues({ rows: n, values: a }: Matrix): number[] {
   const columns = Array.from({ length: n }, () => new Float64Array(n));
   for (let j = 0; j < n; j++)
     for (let i = j; i < n; i++) {
-      let left = a[i * n + j]!;
-      for (let k = 0; k < j; k++) left -= columns[k]![i]! * columns[k]![j]!;
-      columns[j]![i] = i === j ? Math.sqrt(left) : left / columns[j]![j]!;
+      let left = a[i * n + j];
+      for (let k = 0; k < j; k++) left -= columns[k][i] * columns[k][j];
+      columns[j][i] = i === j ? Math.sqrt(left) : left / columns[j][j];
     }
-  const dot = (x: Float64Array, y: Float64Array): number => x.reduce((sum, value, at) => sum + value * y[at]!, 0);
+  const dot = (x: Float64Array, y: Float64Array): number => x.reduce((sum, value, at) => sum + value * y[at], 0);
   for (let sweep = 0; sweep < 30; sweep++)
     for (let p = 0; p < n; p++)
       for (let q = p + 1; q < n; q++) {
-        const [x, y] = [columns[p]!, columns[q]!];
+        const [x, y] = [columns[p], columns[q]];
         const [xx, yy, xy] = [dot(x, x), dot(y, y), dot(x, y)];
         if (Math.abs(xy) <= 2 ** -53 * Math.sqrt(xx) * Math.sqrt(yy)) continue;
         const zeta = (yy - xx) / (2 * xy);
         const tangent = (zeta < 0 ? -1 : 1) / (Math.abs(zeta) + Math.hypot(1, zeta));
         const cosine = 1 / Math.hypot(1, tangent);
-        for (let i = 0; i < n; i++)
-          [x[i], y[i]] = [cosine * (x[i]! - tangent * y[i]!), cosine * (y[i]! + tangent * x[i]!)];
+        for (let i = 0; i < n; i++) [x[i], y[i]] = [cosine * (x[i] - tangent * y[i]), cosine * (y[i] + tangent * x[i])];
       }
   return columns.map((x) => dot(x, x)).sort((x, y) => x - y);
 }

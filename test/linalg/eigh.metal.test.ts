@@ -24,7 +24,7 @@ function moved(body: () => unknown): { read: number; written: number } {
 
 const batchOf = (count: number, size: number): Tensor => {
   const families = Object.values(symmetricFamilies);
-  const matrices = Array.from({ length: count }, (_, at) => families[at % families.length]!(size, at));
+  const matrices = Array.from({ length: count }, (_, at) => families[at % families.length](size, at));
   return on("metal", true, () => stack(matrices.map((own) => toTensor(rounded(own), "float32"))));
 };
 

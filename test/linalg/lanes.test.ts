@@ -21,7 +21,7 @@ const orders = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33];
 const batches = [1, 2, 3, 4, 7, 9, 15, 16, 17, 33];
 
 function batchOf(all: readonly Matrix[], dtype: RealDType): Tensor {
-  const { rows, columns } = all[0]!;
+  const { rows, columns } = all[0];
   const values = new Float64Array(all.length * rows * columns);
   for (const [at, own] of all.entries()) values.set(own.values, at * rows * columns);
   return reshape(tensor(values, { dtype }), [all.length, rows, columns]);
@@ -46,15 +46,15 @@ describe.each(isas)("the linear algebra of batches of small matrices, %s", (isa)
   for (const dtype of ["float32", "float64"] as const) {
     test.each([false, true])(`cholesky of batches is accurate, ${dtype}, upper %p`, (upper) => {
       for (const n of orders) {
-        const good = Array.from({ length: 7 }, (_, seed) => inDType(definiteFamilies.random!(n, seed + 1), dtype));
+        const good = Array.from({ length: 7 }, (_, seed) => inDType(definiteFamilies.random(n, seed + 1), dtype));
         const minor = Math.ceil(n / 2);
         const bad = {
-          ...good[0]!,
-          values: good[0]!.values.map((value, at) => (at === (minor - 1) * (n + 1) ? -1 : value)),
+          ...good[0],
+          values: good[0].values.map((value, at) => (at === (minor - 1) * (n + 1) ? -1 : value)),
         };
         for (const batch of batches) {
           const wrong = batch > 2 ? batch - 2 : -1;
-          const all = Array.from({ length: batch }, (_, at) => (at === wrong ? bad : good[at % 7]!));
+          const all = Array.from({ length: batch }, (_, at) => (at === wrong ? bad : good[at % 7]));
           const { factor, info } = onCpu(() => choleskyEx(batchOf(all, dtype), { upper }));
           expect([...info.dataSync()]).toEqual(all.map((own) => (own === bad ? minor : 0)));
           for (const [at, own] of matricesOf(onCpu(() => factor)).entries()) {
@@ -62,8 +62,8 @@ describe.each(isas)("the linear algebra of batches of small matrices, %s", (isa)
             const isLost = (i: number, j: number) => j > i || (at === wrong && i >= minor - 1);
             expect(l.values.findIndex((value, e) => isLost(Math.floor(e / n), e % n) && value !== 0)).toBe(-1);
             if (at === wrong) continue;
-            const residual = norm1(difference(all[at]!, product(l, transposed(l))));
-            expect(ratio(residual, n * norm1(all[at]!), dtype, "cholesky in lanes")).toBeLessThan(THRESHOLD);
+            const residual = norm1(difference(all[at], product(l, transposed(l))));
+            expect(ratio(residual, n * norm1(all[at]), dtype, "cholesky in lanes")).toBeLessThan(THRESHOLD);
           }
         }
       }
@@ -94,29 +94,29 @@ describe.each(isas)("the linear algebra of batches of small matrices, %s", (isa)
         for (const columns of [1, 3, 4, 40]) {
           const seeds = [1, 2, 3, 4, 5];
           const factors = seeds.map((seed) => {
-            const { values } = families.random!(n, n, seed);
+            const { values } = families.random(n, n, seed);
             return inDType(
               matrix(n, n, (i, j) => {
-                if (i === j) return 1 + Math.abs(values[i * n + j]!);
-                return (upper ? j > i : j < i) ? values[i * n + j]! / n : Number.NaN;
+                if (i === j) return 1 + Math.abs(values[i * n + j]);
+                return (upper ? j > i : j < i) ? values[i * n + j] / n : Number.NaN;
               }),
               dtype,
             );
           });
-          const sides = seeds.map((seed) => inDType(families.random!(n, columns, seed + 20), dtype));
+          const sides = seeds.map((seed) => inDType(families.random(n, columns, seed + 20), dtype));
           for (const batch of columns === 3 ? batches : [1, 17]) {
             const all = Array.from({ length: batch }, (_, at) => at % 5);
             const a = batchOf(
-              all.map((at) => factors[at]!),
+              all.map((at) => factors[at]),
               dtype,
             );
             const b = batchOf(
-              all.map((at) => sides[at]!),
+              all.map((at) => sides[at]),
               dtype,
             );
             const aOther = transpose(
               batchOf(
-                all.map((at) => transposed(factors[at]!)),
+                all.map((at) => transposed(factors[at])),
                 dtype,
               ),
               1,
@@ -124,7 +124,7 @@ describe.each(isas)("the linear algebra of batches of small matrices, %s", (isa)
             );
             const bOther = transpose(
               batchOf(
-                all.map((at) => transposed(sides[at]!)),
+                all.map((at) => transposed(sides[at])),
                 dtype,
               ),
               1,
@@ -138,9 +138,9 @@ describe.each(isas)("the linear algebra of batches of small matrices, %s", (isa)
             ] as const;
             for (const [left, right] of layouts.slice(0, batch === 17 ? 4 : 1))
               for (const [at, x] of matricesOf(onCpu(() => solveTriangular(left, right, { upper }))).entries()) {
-                const own = factors[at % 5]!;
+                const own = factors[at % 5];
                 const read = { ...own, values: own.values.map((value) => (Number.isNaN(value) ? 0 : value)) };
-                const residual = norm1(difference(product(read, x), sides[at % 5]!));
+                const residual = norm1(difference(product(read, x), sides[at % 5]));
                 expect(ratio(residual, norm1(read) * norm1(x), dtype, "solveTriangular in lanes")).toBeLessThan(
                   THRESHOLD,
                 );

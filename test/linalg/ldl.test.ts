@@ -29,15 +29,15 @@ const numbers = (x: Tensor): number[] => [...(x.dataSync() as ArrayLike<number> 
 /** Multiplies the factors: for each block, from the last one on, L D Lᵀ with its rows and columns permuted back. */
 function multiplied(ld: readonly number[], pivots: readonly number[], size: number): Matrix {
   const blocks: { k: number; width: number }[] = [];
-  for (let k = 0; k < size; k += blocks.at(-1)!.width) blocks.push({ k, width: pivots[k]! < 0 ? 2 : 1 });
+  for (let k = 0; k < size; k += blocks.at(-1)!.width) blocks.push({ k, width: pivots[k] < 0 ? 2 : 1 });
   const isInside = (i: number, j: number): boolean => blocks.some(({ k, width }) => i < k + width && j >= k && i >= j);
-  const element = (i: number, j: number): number => ld[Math.max(i, j) * size + Math.min(i, j)]!;
+  const element = (i: number, j: number): number => ld[Math.max(i, j) * size + Math.min(i, j)];
   let all = matrix(size, size, (i, j) => (isInside(Math.max(i, j), Math.min(i, j)) ? element(i, j) : 0));
   for (const { k, width } of blocks.toReversed()) {
     const last = k + width - 1;
-    const other = Math.abs(pivots[k]!) - 1;
+    const other = Math.abs(pivots[k]) - 1;
     const place = (i: number): number => (i === last ? other : i === other ? last : i);
-    const l = matrix(size, size, (i, j) => (i === j ? 1 : j >= k && j <= last && i > last ? ld[i * size + j]! : 0));
+    const l = matrix(size, size, (i, j) => (i === j ? 1 : j >= k && j <= last && i > last ? ld[i * size + j] : 0));
     const change = product(
       matrix(size, size, (i, j) => Number(place(i) === j)),
       l,
@@ -56,8 +56,8 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
         for (const size of few) {
           const own = make(size, size + 1);
           const a = dtype === "float32" ? rounded(own) : own;
-          const b = rounded(families["random"]!(size, 3, 5));
-          const above = matrix(size, size, (i, j) => (j > i ? Number.NaN : a.values[i * size + j]!));
+          const b = rounded(families["random"](size, 3, 5));
+          const above = matrix(size, size, (i, j) => (j > i ? Number.NaN : a.values[i * size + j]));
           const { ld, pivots, info, x } = on(backend, true, () => {
             const factors = ldlFactorEx(toTensor(above, dtype));
             const solution = ldlSolve(factors.ld, factors.pivots, toTensor(b, dtype));
@@ -129,10 +129,10 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
       for (const size of [2, 3, 4, 7, 9]) {
         const matrices = Array.from({ length: 40 }, () => {
           const drawn = Array.from({ length: size * size }, () => Math.floor(random() * 7) - 3);
-          return matrix(size, size, (i, j) => drawn[Math.max(i, j) * size + Math.min(i, j)]!);
+          return matrix(size, size, (i, j) => drawn[Math.max(i, j) * size + Math.min(i, j)]);
         });
         const expected = matrices.map(({ values }) => {
-          const at = (i: number, j: number) => Math.abs(values[i * size + j]!);
+          const at = (i: number, j: number) => Math.abs(values[i * size + j]);
           const column = Array.from({ length: size - 1 }, (_, i) => at(i + 1, 0));
           const largest = Math.max(...column);
           if (at(0, 0) >= alpha * largest) return 1;
@@ -149,8 +149,8 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
 
     if (backend === "cpu")
       test("a matrix of 500 rows is accurate", () => {
-        const own = symmetricFamilies["random"]!(500, 3);
-        const [a, b] = [rounded(own), rounded(families["random"]!(500, 1, 5))];
+        const own = symmetricFamilies["random"](500, 3);
+        const [a, b] = [rounded(own), rounded(families["random"](500, 1, 5))];
         const x = on(backend, true, () => {
           const { ld, pivots } = ldlFactor(toTensor(a, dtype));
           return numbers(ldlSolve(ld, pivots, toTensor(b, dtype)));
@@ -163,7 +163,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
 
 test.each(["reference", "cpu"] as const)("ldlSolve has gradients by its right-hand side on %s", (backend) => {
   on(backend, true, () => {
-    const { ld, pivots } = ldlFactor(toTensor(symmetricFamilies["random"]!(4, 2), "float64"));
-    checkGradients((b) => ldlSolve(ld, pivots, b), [leaf(families["random"]!(4, 2, 1))]);
+    const { ld, pivots } = ldlFactor(toTensor(symmetricFamilies["random"](4, 2), "float64"));
+    checkGradients((b) => ldlSolve(ld, pivots, b), [leaf(families["random"](4, 2, 1))]);
   });
 });

@@ -23,8 +23,8 @@ function drawn(rows: number, columns: number, { seed = 1, isDefinite = false, ba
   if (isDefinite)
     for (let at = 0; at < values.length; at++) {
       const [row, column] = [Math.floor(at / columns) % rows, at % columns];
-      if (column < row) values[at] = values[at - (at % (rows * columns)) + column * columns + row]!;
-      if (column === row) values[at] = rows + Math.abs(values[at]!);
+      if (column < row) values[at] = values[at - (at % (rows * columns)) + column * columns + row];
+      if (column === row) values[at] = rows + Math.abs(values[at]);
     }
   return reshape(tensor(values), [batch, rows, columns]);
 }

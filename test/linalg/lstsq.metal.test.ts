@@ -21,7 +21,7 @@ const repeated = (own: Matrix, count: number): Tensor => {
 
 /** The residual is orthogonal to the range of A. */
 function checkSolution(a: Matrix, driver: LstsqDriver, of: string): void {
-  const b = rounded(families.random!(a.rows, 3, 5));
+  const b = rounded(families.random(a.rows, 3, 5));
   const { solution, rank } = checked(() => on("metal", true, () => lstsq(onMetal(a), onMetal(b), { driver })));
   const x = toMatrix(solution);
   const outside = product(transposed(a), difference(b, product(a, x)));
@@ -48,27 +48,27 @@ describe.skipIf(!hasMetal)("lstsq on metal takes few dispatches", () => {
       ] as const)
         checkSolution(rounded(make(rows, columns, 3)), "gelsy", family);
     }
-    checkSolution(rounded(families.random!(6, 11, 3)), "gels", "random");
+    checkSolution(rounded(families.random(6, 11, 3)), "gels", "random");
   });
 
   test.each([
     [200, 60, "gelsy"], // the triangle fits in threadgroup memory
     [130, 97, "gels"], // no part fits in threadgroup memory
   ] as const)("%d x %d, %s: a batch takes as many dispatches as one matrix", (rows, columns, driver) => {
-    const a = rounded(families.random!(rows, columns, 3));
+    const a = rounded(families.random(rows, columns, 3));
     checkSolution(a, driver, `${rows} x ${columns}`);
-    const b = rounded(families.random!(rows, 2, 4));
+    const b = rounded(families.random(rows, 2, 4));
     const [one, two] = [1, 2].map((count) => {
       const [own, sides] = [repeated(a, count), repeated(b, count)];
       return watched(() => lstsq(own, sides, { driver: "gels" })).dispatches;
     });
-    expect(one).toBe(two!);
+    expect(one).toBe(two);
   });
 
   test("if the triangle does not fit threadgroup memory, the cpu backend pivots, and the reason is stated", () => {
     const of = (rows: number, columns: number) => () =>
       on("metal", true, () =>
-        lstsq(repeated(families.random!(rows, columns, 1), 1), onMetal(families.random!(rows, 1, 2))),
+        lstsq(repeated(families.random(rows, columns, 1), 1), onMetal(families.random(rows, 1, 2))),
       );
     expect(errorOf(of(120, 97))?.message).toMatch(/the triangle of 97 rows that is pivoted must fit 32768 bytes/);
     expect(errorOf(of(40, 300))?.message).toMatch(/a matrix with more columns than rows must fit 32768 bytes/);
@@ -80,8 +80,8 @@ describe.skipIf(!hasMetal)("lstsq on metal takes few dispatches", () => {
     [12, 40, 3],
   ])("%d x %d: each element is moved once, in one dispatch", (rows, columns, width) => {
     for (const count of [1, 3]) {
-      const a = repeated(rounded(families.random!(rows, columns, 5)), count);
-      const b = repeated(rounded(families.random!(rows, width, 6)), count);
+      const a = repeated(rounded(families.random(rows, columns, 5)), count);
+      const b = repeated(rounded(families.random(rows, width, 6)), count);
       const { dispatches, read, written } = watched(() => lstsq(a, b, { driver: "gels" }));
       expect({ dispatches, read, written }).toEqual({
         dispatches: 1,
@@ -92,7 +92,7 @@ describe.skipIf(!hasMetal)("lstsq on metal takes few dispatches", () => {
   });
 
   test("if the triangle of a larger matrix has a 0, gels names the matrix and the column", () => {
-    const a = onMetal(rounded(families.random!(110, 97, 3)));
+    const a = onMetal(rounded(families.random(110, 97, 3)));
     const error = on("metal", true, () => {
       const keep = onMetal({
         rows: 1,

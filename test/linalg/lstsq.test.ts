@@ -51,12 +51,12 @@ const whole = (rows: number, columns: number, seed: number): Matrix => {
 /** X without its projection onto the row space of C, whose rows are independent. */
 function outsideRows(x: Matrix, c: Matrix): Matrix {
   const rows = Array.from({ length: c.rows }, (_, i) => c.values.slice(i * c.columns, (i + 1) * c.columns));
-  const dot = (a: Float64Array, b: Float64Array): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
+  const dot = (a: Float64Array, b: Float64Array): number => a.reduce((sum, value, i) => sum + value * b[i], 0);
   const without = (own: Float64Array, others: readonly Float64Array[]): Float64Array => {
     let left = own;
     for (const other of [...others, ...others]) {
       const factor = dot(left, other);
-      left = left.map((value, i) => value - factor * other[i]!);
+      left = left.map((value, i) => value - factor * other[i]);
     }
     return left;
   };
@@ -70,7 +70,7 @@ function outsideRows(x: Matrix, c: Matrix): Matrix {
   const parts = Array.from({ length: x.columns }, (_, j) =>
     without(columns.values.slice(j * x.rows, (j + 1) * x.rows), basis),
   );
-  return matrix(x.rows, x.columns, (i, j) => parts[j]![i]!);
+  return matrix(x.rows, x.columns, (i, j) => parts[j][i]);
 }
 
 function checkOrthogonal(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, of: string): void {
@@ -90,7 +90,7 @@ for (const { backend, dtype } of places) {
       test(`lstsq of ${family} is accurate`, () => {
         for (const [rows, columns] of all.filter(([m]) => m < 50 || family === "random")) {
           const a = inDType(make(rows, columns, rows + 7 * columns), dtype);
-          const b = inDType(families.random!(rows, 2, 5), dtype);
+          const b = inDType(families.random(rows, 2, 5), dtype);
           const { solution, rank, residuals } = solve(a, b, "gelsy");
           const x = toMatrix(solution);
           if (!x.values.every(Number.isFinite)) continue; // the solution itself overflows
@@ -107,8 +107,8 @@ for (const { backend, dtype } of places) {
     test.each(["gelsd", "gelss"] as const)("%s solves by singular values", (driver) => {
       for (const family of ["random", "rank-deficient", "zero", "orthogonal", "graded columns"])
         for (const [rows, columns] of backend === "metal" ? few : shapes) {
-          const a = inDType(families[family]!(rows, columns, rows + 7 * columns), dtype);
-          const b = inDType(families.random!(rows, 2, 5), dtype);
+          const a = inDType(families[family](rows, columns, rows + 7 * columns), dtype);
+          const b = inDType(families.random(rows, 2, 5), dtype);
           const { solution, rank, singularValues, residuals } = solve(a, b, driver);
           const x = toMatrix(solution);
           checkOrthogonal(a, x, b, dtype, `${driver}, ${family}`);
@@ -121,8 +121,8 @@ for (const { backend, dtype } of places) {
 
     test("gels solves systems of full rank", () => {
       for (const [rows, columns] of all) {
-        const a = inDType(families.random!(rows, columns, rows + columns), dtype);
-        const b = inDType(families.random!(rows, 2, 6), dtype);
+        const a = inDType(families.random(rows, columns, rows + columns), dtype);
+        const b = inDType(families.random(rows, 2, 6), dtype);
         const { solution, rank, residuals } = solve(a, b, "gels");
         const x = toMatrix(solution);
         checkOrthogonal(a, x, b, dtype, "gels");
@@ -138,7 +138,7 @@ for (const { backend, dtype } of places) {
         const rank = Math.max(1, Math.floor(Math.min(rows, columns) / 2));
         const c = whole(rank, columns, 3 + columns);
         const a = product(whole(rows, rank, 4 + rows), c);
-        const b = inDType(families.random!(rows, 2, 5), dtype);
+        const b = inDType(families.random(rows, 2, 5), dtype);
         const result = solve(a, b, driver);
         expect(Number(result.rank.item())).toBe(rank);
         const x = toMatrix(result.solution);
@@ -172,8 +172,8 @@ for (const { backend, dtype } of places) {
     });
 
     test("batches, broadcast operands, and vectors as right-hand sides are correct", () => {
-      const a = inDType(families.random!(3 * 5, 4, 1), dtype);
-      const b = inDType(families.random!(5, 2, 2), dtype);
+      const a = inDType(families.random(3 * 5, 4, 1), dtype);
+      const b = inDType(families.random(5, 2, 2), dtype);
       on(backend, true, () => {
         const batch = reshape(toTensor(a, dtype), [3, 5, 4]);
         const together = lstsq(batch, toTensor(b, dtype));
@@ -206,8 +206,8 @@ for (const { backend, dtype } of places) {
         for (const driver of ["gelsy", "gels"] as const) {
           const { solution, residuals } = lstsq(a, tensor([[1], [3], [8]], { dtype }), { driver });
           const x = toMatrix(solution).values;
-          expect([x[0]!, x[1]!].map((value) => value.toFixed(4))).toEqual(["0.5000", "3.5000"]);
-          expect((residuals.toArray() as number[])[0]!.toFixed(4)).toBe("1.5000");
+          expect([x[0], x[1]].map((value) => value.toFixed(4))).toEqual(["0.5000", "3.5000"]);
+          expect((residuals.toArray() as number[])[0].toFixed(4)).toBe("1.5000");
         }
         // the shortest of all vectors whose elements add up to 6
         const sixes = lstsq(
@@ -255,7 +255,7 @@ for (const { backend, dtype } of places) {
           { dtype },
         );
         for (const matrices of [bad, transpose(bad, 0, 1)])
-          lstsq(matrices, zeros([matrices.shape[0]!, 1], { dtype })).solution.dataSync();
+          lstsq(matrices, zeros([matrices.shape[0], 1], { dtype })).solution.dataSync();
       });
     });
 
@@ -272,7 +272,7 @@ for (const { backend, dtype } of places) {
         const batch = stack([good, mul(good, tensor([1, 0], { dtype }))]);
         for (const matrices of [batch, transpose(batch, 1, 2)]) {
           const error = errorOf(() =>
-            lstsq(matrices, zeros([2, matrices.shape[1]!, 1], { dtype }), { driver: "gels" }).solution.dataSync(),
+            lstsq(matrices, zeros([2, matrices.shape[1], 1], { dtype }), { driver: "gels" }).solution.dataSync(),
           );
           expect(error).toBeInstanceOf(LinAlgError);
           expect([(error as LinAlgError).batch, (error as LinAlgError).pivot]).toEqual([[1], 2]);
@@ -282,7 +282,7 @@ for (const { backend, dtype } of places) {
   });
 }
 
-const leading = (x: Matrix, size: number): Matrix => matrix(size, size, (i, j) => x.values[i * x.columns + j]!);
+const leading = (x: Matrix, size: number): Matrix => matrix(size, size, (i, j) => x.values[i * x.columns + j]);
 
 /** The inverse of an upper triangle, column by column. */
 function inverseOfUpper({ rows, values }: Matrix): Matrix {
@@ -290,8 +290,8 @@ function inverseOfUpper({ rows, values }: Matrix): Matrix {
   for (let j = 0; j < rows; j++)
     for (let i = j; i >= 0; i--) {
       let own = Number(i === j);
-      for (let k = i + 1; k <= j; k++) own -= values[i * rows + k]! * inverse[k * rows + j]!;
-      inverse[i * rows + j] = own / values[i * rows + i]!;
+      for (let k = i + 1; k <= j; k++) own -= values[i * rows + k] * inverse[k * rows + j];
+      inverse[i * rows + j] = own / values[i * rows + i];
     }
   return { rows, columns: rows, values: inverse };
 }
@@ -305,7 +305,7 @@ test("incompatible shapes are rejected", () => {
 });
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
-  const random = (rows: number, columns: number, seed: number): Matrix => families.random!(rows, columns, seed);
+  const random = (rows: number, columns: number, seed: number): Matrix => families.random(rows, columns, seed);
   const check = (compute: (...x: Tensor[]) => Tensor, ...x: Matrix[]): void =>
     on(backend, true, () => checkGradients(compute, x.map(leaf)));
 

@@ -31,10 +31,10 @@ const names = Object.keys(families);
 
 /** One matrix of each family, as a batch. */
 const all = (rows: number, columns: number, dtype: RealDType): Matrix[] =>
-  names.map((name, at) => inDType(families[name]!(rows, columns, at + 3), dtype));
+  names.map((name, at) => inDType(families[name](rows, columns, at + 3), dtype));
 /** The largest ratio over the columns of a solution. */
 function checkSolution(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, name: string): void {
-  const column = (own: Matrix, j: number): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]!);
+  const column = (own: Matrix, j: number): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]);
   for (let j = 0; j < b.columns; j++) {
     const residual = norm1(difference(product(a, column(x, j)), column(b, j)));
     expect(ratio(residual, a.rows * norm1(a) * norm1(column(x, j)), dtype, name)).toBeLessThan(THRESHOLD);
@@ -87,23 +87,23 @@ for (const { backend, dtype } of places) {
           const factors = lu(batchOf(matrices, dtype));
           return { p: matricesIn(factors.p), l: matricesIn(factors.l), u: matricesIn(factors.u) };
         });
-        for (const [at, a] of matrices.entries()) checkFactors(a, p[at]!, l[at]!, u[at]!, dtype, `lu, ${names[at]}`);
+        for (const [at, a] of matrices.entries()) checkFactors(a, p[at], l[at], u[at], dtype, `lu, ${names[at]}`);
       },
     );
 
     test.each(few)("solve and inv of %p are accurate", (size) => {
       const matrices = all(size, size, dtype);
-      const b = inDType(families["random"]!(size, size % 3 === 0 ? 1 : 40, 5), dtype);
+      const b = inDType(families["random"](size, size % 3 === 0 ? 1 : 40, 5), dtype);
       const { x, inverse, info } = on(backend, true, () => {
         const a = batchOf(matrices, dtype);
         const { result, info: codes } = solveEx(a, toTensor(b, dtype));
         return { x: matricesIn(result), inverse: matricesIn(invEx(a).inverse), info: codes.toArray() as number[] };
       });
       for (const [at, a] of matrices.entries()) {
-        if (info[at] !== 0 || ![...x[at]!.values, ...inverse[at]!.values].every(Number.isFinite)) continue;
-        checkSolution(a, x[at]!, b, dtype, `solve, ${names[at]}`);
-        const residual = norm1(difference(identity(size), product(a, inverse[at]!)));
-        const scale = size * norm1(a) * norm1(inverse[at]!);
+        if (info[at] !== 0 || ![...x[at].values, ...inverse[at].values].every(Number.isFinite)) continue;
+        checkSolution(a, x[at], b, dtype, `solve, ${names[at]}`);
+        const residual = norm1(difference(identity(size), product(a, inverse[at])));
+        const scale = size * norm1(a) * norm1(inverse[at]);
         expect(ratio(residual, scale, dtype, `inv, ${names[at]}`)).toBeLessThan(THRESHOLD);
       }
       for (const name of ["random", "orthogonal", "near overflow", "near underflow"])
@@ -112,20 +112,20 @@ for (const { backend, dtype } of places) {
 
     test("single matrices give the same results as a batch", () => {
       for (const size of few) {
-        const a = inDType(families["random"]!(size, size, 2), dtype);
-        const b = inDType(families["random"]!(size, 3, 5), dtype);
+        const a = inDType(families["random"](size, size, 2), dtype);
+        const b = inDType(families["random"](size, 3, 5), dtype);
         const x = on(backend, true, () =>
           matricesIn(reshape(solve(toTensor(a, dtype), toTensor(b, dtype)), [1, size, 3])),
         );
-        checkSolution(a, x[0]!, b, dtype, "solve, random");
+        checkSolution(a, x[0], b, dtype, "solve, random");
       }
     });
 
     test("luSolve is accurate, adjoint and from the right", () => {
       for (const size of few.filter((value) => value > 0)) {
-        const a = inDType(families["random"]!(size, size, 2), dtype);
-        const at = matrix(size, size, (i, j) => a.values[j * size + i]!);
-        const b = inDType(families["random"]!(size, 34, 5), dtype);
+        const a = inDType(families["random"](size, size, 2), dtype);
+        const at = matrix(size, size, (i, j) => a.values[j * size + i]);
+        const b = inDType(families["random"](size, 34, 5), dtype);
         for (const [left, adjoint] of [
           [true, false],
           [true, true],
@@ -138,34 +138,33 @@ for (const { backend, dtype } of places) {
             const result = luSolve(factors, pivots, left ? right : transpose(right, 0, 1), { left, adjoint });
             return matricesIn(stack([left ? result : transpose(result, 0, 1)]));
           });
-          checkSolution(left === adjoint ? at : a, x[0]!, b, dtype, "luSolve, random");
+          checkSolution(left === adjoint ? at : a, x[0], b, dtype, "luSolve, random");
         }
       }
     });
 
     test("batches of 1 to 500 are accurate", () => {
       for (const batch of [1, 2, 3, 5, 15, 16, 17, 33, 500]) {
-        const matrices = Array.from({ length: batch }, (_, at) => inDType(families["random"]!(4, 4, at), dtype));
-        const sides = Array.from({ length: batch }, (_, at) => inDType(families["random"]!(4, 2, at + 7), dtype));
+        const matrices = Array.from({ length: batch }, (_, at) => inDType(families["random"](4, 4, at), dtype));
+        const sides = Array.from({ length: batch }, (_, at) => inDType(families["random"](4, 2, at + 7), dtype));
         const x = on(backend, true, () => matricesIn(solve(batchOf(matrices, dtype), batchOf(sides, dtype))));
-        for (const [at, a] of matrices.entries()) checkSolution(a, x[at]!, sides[at]!, dtype, "solve, random");
+        for (const [at, a] of matrices.entries()) checkSolution(a, x[at], sides[at], dtype, "solve, random");
       }
     });
 
     test("views, vectors and broadcast batches are correct", () => {
-      const [a, b] = [families["random"]!(3, 3, 1), families["random"]!(3, 3, 2)].map((x) => inDType(x, dtype));
-      const right = inDType(families["random"]!(2, 3, 3), dtype);
-      const vector = (at: number): Matrix => matrix(3, 1, (i) => right.values[at * 3 + i]!);
+      const [a, b] = [families["random"](3, 3, 1), families["random"](3, 3, 2)].map((x) => inDType(x, dtype));
+      const right = inDType(families["random"](2, 3, 3), dtype);
+      const vector = (at: number): Matrix => matrix(3, 1, (i) => right.values[at * 3 + i]);
       on(backend, true, () => {
-        const both = batchOf([a!, b!], dtype);
+        const both = batchOf([a, b], dtype);
         const vectors = matricesIn(reshape(solve(both, toTensor(right, dtype)), [2, 3, 1]));
-        for (const [at, own] of [a!, b!].entries())
-          checkSolution(own, vectors[at]!, vector(at), dtype, "solve, random");
+        for (const [at, own] of [a, b].entries()) checkSolution(own, vectors[at], vector(at), dtype, "solve, random");
         const one = solve(narrow(both, 0, 1, 1), narrow(toTensor(right, dtype), 0, 1, 1)); // [1, 3] with [1, 3, 3]
-        checkSolution(b!, matricesIn(reshape(one, [1, 3, 1]))[0]!, vector(1), dtype, "solve, random");
+        checkSolution(b, matricesIn(reshape(one, [1, 3, 1]))[0], vector(1), dtype, "solve, random");
         const turned = solve(transpose(both, -1, -2), reshape(narrow(toTensor(right, dtype), 0, 0, 1), [3, 1]));
-        const at = matrix(3, 3, (i, j) => b!.values[j * 3 + i]!);
-        checkSolution(at, matricesIn(turned)[1]!, vector(0), dtype, "solve, random");
+        const at = matrix(3, 3, (i, j) => b.values[j * 3 + i]);
+        checkSolution(at, matricesIn(turned)[1], vector(0), dtype, "solve, random");
         expect(solve(zeros([2, 1, 0, 0], { dtype }), zeros([3, 0, 4], { dtype })).shape).toEqual([2, 3, 0, 4]);
         expect(inv(zeros([0, 3, 3], { dtype })).shape).toEqual([0, 3, 3]);
         expect(inv(zeros([0, 70, 70], { dtype })).shape).toEqual([0, 70, 70]);
@@ -203,19 +202,19 @@ for (const { backend, dtype } of places) {
       // Each row has ±1 in one drawn column. The pivot of a column is its first remaining row with ±1 there. If there
       // is none, nothing is swapped.
       for (const size of [3, 16, 17, 33, 50, 64, 100]) {
-        const draws = families["random"]!(size, 1, size).values;
+        const draws = families["random"](size, 1, size).values;
         const columnOf = Array.from(draws, (draw) => Math.abs(Math.trunc(draw * 1e6)) % size);
         const order = columnOf.map((_, i) => i);
         const expected = order.map((_, k) => {
           const found = order.findIndex((row, position) => position >= k && columnOf[row] === k);
           const pivot = found < 0 ? k : found;
-          [order[k], order[pivot]] = [order[pivot]!, order[k]!];
+          [order[k], order[pivot]] = [order[pivot], order[k]];
           return pivot + 1;
         });
-        const signed = matrix(size, size, (i, j) => (columnOf[i] !== j ? 0 : draws[i]! < 0 ? -1 : 1));
+        const signed = matrix(size, size, (i, j) => (columnOf[i] !== j ? 0 : draws[i] < 0 ? -1 : 1));
         const { pivots, info } = on(backend, true, () => luFactorEx(batchOf([signed, signed, signed], dtype)));
         expect(pivots.toArray()).toEqual([expected, expected, expected]);
-        const failed = expected.findIndex((_, k) => columnOf[order[k]!] !== k) + 1;
+        const failed = expected.findIndex((_, k) => columnOf[order[k]] !== k) + 1;
         expect(info.toArray()).toEqual([failed, failed, failed]);
       }
     });
@@ -223,14 +222,14 @@ for (const { backend, dtype } of places) {
     if (backend === "cpu")
       test("a matrix has the same bits in a batch as alone, and infinity stays in its rows", () => {
         for (const size of [33, 40, 64]) {
-          const matrices = [1, 2, 3, 4, 5].map((seed) => inDType(families["random"]!(size, size, seed), dtype));
-          matrices[3]!.values[size - 1] = Infinity; // the last element of row 0
+          const matrices = [1, 2, 3, 4, 5].map((seed) => inDType(families["random"](size, size, seed), dtype));
+          matrices[3].values[size - 1] = Infinity; // the last element of row 0
           const factorsOf = (own: readonly Matrix[]): Matrix[] =>
             on(backend, true, () => matricesIn(luFactorEx(batchOf(own, dtype)).lu));
           const together = factorsOf(matrices);
           for (const [at, own] of matrices.entries())
-            expect([at, Array.from(together[at]!.values)]).toEqual([at, Array.from(factorsOf([own])[0]!.values)]);
-          const { values } = together[3]!;
+            expect([at, Array.from(together[at].values)]).toEqual([at, Array.from(factorsOf([own])[0].values)]);
+          const { values } = together[3];
           const position = values.indexOf(Infinity);
           expect(position % size).toBe(size - 1);
           const columns = Array.from(values).filter((_, k) => k % size < size - 1 || k < position);
@@ -245,7 +244,7 @@ for (const { backend, dtype } of places) {
             const factor = (i: number): number => (i === 0 ? 1 : 2 ** -(1 + (i % 3)));
             const a = matrix(size, size, (i, j) => (j === 0 ? pivot * factor(i) : Number(i === j)));
             const factors = on(backend, true, () => luFactorEx(toTensor(a, dtype)).lu.toArray() as number[][]);
-            expect(factors.map((row) => row[0]!)).toEqual(factors.map((_, i) => (i === 0 ? pivot : factor(i))));
+            expect(factors.map((row) => row[0])).toEqual(factors.map((_, i) => (i === 0 ? pivot : factor(i))));
           }
       });
 
@@ -285,7 +284,7 @@ for (const { backend, dtype } of places) {
         expect(solveEx(a, b).info.toArray()).toEqual([0, 2, 1]);
         expect(invEx(a).info.toArray()).toEqual([0, 2, 1]);
         const x = matricesIn(solveEx(a, b).result).map(({ values: own }) => [...own]);
-        for (const [at, value] of x[0]!.entries()) expect(value).toBeCloseTo([0.8, 1.4][at]!, 5);
+        for (const [at, value] of x[0].entries()) expect(value).toBeCloseTo([0.8, 1.4][at], 5);
         const inverses = matricesIn(invEx(a).inverse).map(({ values: own }) => own.some(Number.isFinite));
         expect([x.map((own) => own.some(Number.isFinite)), inverses]).toEqual([
           [true, false, false],
@@ -348,10 +347,10 @@ for (const { backend, dtype } of places) {
           const exact = toDType(toTensor(a, "float32"), short);
           const { p, l, u } = lu(exact);
           expect([p.dtype, l.dtype, u.dtype]).toEqual([short, short, short]);
-          const [own, ...factors] = [exact, p, l, u].map((x) => matricesIn(stack([toDType(x, "float32")]))[0]!);
-          const residual = norm1(difference(product(product(factors[0]!, factors[1]!), factors[2]!), own!));
+          const [own, ...factors] = [exact, p, l, u].map((x) => matricesIn(stack([toDType(x, "float32")]))[0]);
+          const residual = norm1(difference(product(product(factors[0], factors[1]), factors[2]), own));
           // the result is rounded only once
-          expect(residual / norm1(own!)).toBeLessThan(short === "float16" ? 2 ** -11 : 2 ** -8);
+          expect(residual / norm1(own)).toBeLessThan(short === "float16" ? 2 ** -11 : 2 ** -8);
           expect([...toDType(inv(exact), "float32").dataSync()].every(Number.isFinite)).toBe(true);
         }
       });
@@ -359,12 +358,12 @@ for (const { backend, dtype } of places) {
 
     if (backend === "cpu")
       test("a matrix of 500 rows is accurate", () => {
-        const a = inDType(families["random"]!(500, 500, 2), dtype);
-        const b = inDType(families["random"]!(500, 2, 5), dtype);
+        const a = inDType(families["random"](500, 500, 2), dtype);
+        const b = inDType(families["random"](500, 2, 5), dtype);
         const x = on(backend, true, () => matricesIn(stack([solve(toTensor(a, dtype), toTensor(b, dtype))])));
-        checkSolution(a, x[0]!, b, dtype, "solve, random 500");
+        checkSolution(a, x[0], b, dtype, "solve, random 500");
         const { p, l, u } = on(backend, true, () => lu(stack([toTensor(a, dtype)])));
-        checkFactors(a, matricesIn(p)[0]!, matricesIn(l)[0]!, matricesIn(u)[0]!, dtype, "lu, random 500");
+        checkFactors(a, matricesIn(p)[0], matricesIn(l)[0], matricesIn(u)[0], dtype, "lu, random 500");
       });
   });
 }

@@ -18,7 +18,7 @@ export function matrix(rows: number, columns: number, at: (i: number, j: number)
 export const identity = (size: number): Matrix => matrix(size, size, (i, j) => Number(i === j));
 export function transposed({ rows, columns, values }: Matrix): Matrix {
   const result = new Float64Array(values.length);
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) result[j * rows + i] = values[i * columns + j]!;
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) result[j * rows + i] = values[i * columns + j];
   return { rows: columns, columns: rows, values: result };
 }
 export const scaled = (x: Matrix, factor: number): Matrix => ({
@@ -34,22 +34,18 @@ export function product(a: Matrix, b: Matrix): Matrix {
     const [row, end] = [i * width, (i + 1) * width];
     for (let k = 0; k < depth; k++) {
       const at = i * depth + k;
-      const f = left[at]!;
+      const f = left[at];
       if (f === 0) continue; // a factor of 0 adds nothing, even if b is infinite
       let from = k * width;
       if (k + 4 > depth || left[at + 1] === 0 || left[at + 2] === 0 || left[at + 3] === 0) {
-        for (let j = row; j < end; j++, from++) values[j]! += f * right[from]!;
+        for (let j = row; j < end; j++, from++) values[j] += f * right[from];
         continue;
       }
-      const [g, h, m] = [left[at + 1]!, left[at + 2]!, left[at + 3]!];
+      const [g, h, m] = [left[at + 1], left[at + 2], left[at + 3]];
       const [second, third, fourth] = [width, 2 * width, 3 * width];
       for (let j = row; j < end; j++, from++)
         values[j] =
-          values[j]! +
-          f * right[from]! +
-          g * right[from + second]! +
-          h * right[from + third]! +
-          m * right[from + fourth]!;
+          values[j] + f * right[from] + g * right[from + second] + h * right[from + third] + m * right[from + fourth];
       k += 3;
     }
   }
@@ -58,7 +54,7 @@ export function product(a: Matrix, b: Matrix): Matrix {
 
 export function difference(a: Matrix, b: Matrix): Matrix {
   const values = a.values.slice();
-  for (let index = 0; index < values.length; index++) values[index]! -= b.values[index]!;
+  for (let index = 0; index < values.length; index++) values[index] -= b.values[index];
   return { ...a, values };
 }
 
@@ -66,8 +62,8 @@ export function difference(a: Matrix, b: Matrix): Matrix {
 export function norm1({ rows, columns, values }: Matrix): number {
   let largest = 0;
   const sums = new Float64Array(columns);
-  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) sums[j]! += Math.abs(values[i * columns + j]!);
-  for (let j = 0; j < columns; j++) largest = Math.max(largest, sums[j]!);
+  for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) sums[j] += Math.abs(values[i * columns + j]);
+  for (let j = 0; j < columns; j++) largest = Math.max(largest, sums[j]);
   return largest;
 }
 
@@ -77,10 +73,10 @@ export const rounded = (x: Matrix): Matrix => ({ ...x, values: new Float64Array(
 /** An orthogonal matrix: the product of two reflections, (I − a v vᵀ)(I − b w wᵀ) with a = 2 / vᵀv and b = 2 / wᵀw. */
 function orthogonal(size: number, seed: number): Matrix {
   const [v, w] = [randomNumbers(size, seed), randomNumbers(size, seed + 1)];
-  const dot = (x: Float64Array, y: Float64Array) => x.reduce((sum, value, i) => sum + value * y[i]!, 0);
+  const dot = (x: Float64Array, y: Float64Array) => x.reduce((sum, value, i) => sum + value * y[i], 0);
   const [a, b] = [2 / (dot(v, v) || 1), 2 / (dot(w, w) || 1)];
   const both = a * b * dot(v, w);
-  return matrix(size, size, (i, j) => Number(i === j) - a * v[i]! * v[j]! - b * w[i]! * w[j]! + both * v[i]! * w[j]!);
+  return matrix(size, size, (i, j) => Number(i === j) - a * v[i] * v[j] - b * w[i] * w[j] + both * v[i] * w[j]);
 }
 
 /** U diag(values) Vᵀ with orthogonal U and V. */
@@ -89,8 +85,8 @@ function withSingularValues(rows: number, columns: number, value: (k: number) =>
   const values = Float64Array.from({ length: count }, (_, k) => value(k));
   const [left, right] = [orthogonal(rows, seed), orthogonal(columns, seed + 7)];
   return product(
-    matrix(rows, count, (i, k) => left.values[i * rows + k]! * values[k]!),
-    matrix(count, columns, (k, j) => right.values[j * columns + k]!),
+    matrix(rows, count, (i, k) => left.values[i * rows + k] * values[k]),
+    matrix(count, columns, (k, j) => right.values[j * columns + k]),
   );
 }
 
@@ -109,11 +105,11 @@ export const families: Readonly<Record<string, Family>> = {
   random,
   "graded rows": (rows, columns, seed) => {
     const { values } = random(rows, columns, seed);
-    return matrix(rows, columns, (i, j) => values[i * columns + j]! * grade(i, rows));
+    return matrix(rows, columns, (i, j) => values[i * columns + j] * grade(i, rows));
   },
   "graded columns": (rows, columns, seed) => {
     const { values } = random(rows, columns, seed);
-    return matrix(rows, columns, (i, j) => values[i * columns + j]! * grade(j, columns));
+    return matrix(rows, columns, (i, j) => values[i * columns + j] * grade(j, columns));
   },
   "rank-deficient": (rows, columns, seed) => {
     const rank = Math.ceil(Math.min(rows, columns) / 2);
@@ -136,16 +132,16 @@ export const families: Readonly<Record<string, Family>> = {
 
 const gram = (x: Matrix, shift: number): Matrix => {
   const square = product(x, transposed(x));
-  return matrix(x.rows, x.rows, (i, j) => square.values[i * x.rows + j]! + (i === j ? shift : 0));
+  return matrix(x.rows, x.rows, (i, j) => square.values[i * x.rows + j] + (i === j ? shift : 0));
 };
 const congruent = (x: Matrix, scale: (i: number) => number): Matrix =>
-  matrix(x.rows, x.rows, (i, j) => x.values[i * x.rows + j]! * scale(i) * scale(j));
+  matrix(x.rows, x.rows, (i, j) => x.values[i * x.rows + j] * scale(i) * scale(j));
 
 const symmetricPart = (x: Matrix): Matrix =>
-  matrix(x.rows, x.rows, (i, j) => (x.values[i * x.rows + j]! + x.values[j * x.rows + i]!) / 2);
+  matrix(x.rows, x.rows, (i, j) => (x.values[i * x.rows + j] + x.values[j * x.rows + i]) / 2);
 const withEigenvalues = (size: number, value: (k: number) => number, seed: number): Matrix => {
   const vectors = orthogonal(size, seed);
-  const lengths = matrix(size, size, (i, j) => vectors.values[i * size + j]! * value(j));
+  const lengths = matrix(size, size, (i, j) => vectors.values[i * size + j] * value(j));
   return symmetricPart(product(lengths, transposed(vectors)));
 };
 
@@ -170,7 +166,7 @@ export const symmetricFamilies: Readonly<Record<string, (size: number, seed: num
   ...Object.fromEntries(
     ["random", "rank-deficient", "clustered values", "repeated values", "geometric values"].map((name) => [
       name,
-      (size: number, seed: number) => symmetricPart(families[name]!(size, size, seed)),
+      (size: number, seed: number) => symmetricPart(families[name](size, size, seed)),
     ]),
   ),
   "repeated eigenvalues": (size, seed) => withEigenvalues(size, (k) => (k % 3) - 1, seed),
@@ -180,9 +176,9 @@ export const symmetricFamilies: Readonly<Record<string, (size: number, seed: num
   graded: (size, seed) => congruent(symmetricPart(random(size, size, seed)), (i) => grade(i, size)),
   "graded downwards": (size, seed) =>
     congruent(symmetricPart(random(size, size, seed)), (i) => grade(size - 1 - i, size)),
-  hilbert: (size) => families.hilbert!(size, size, 0),
-  diagonal: (size) => families.diagonal!(size, size, 0),
-  wilkinson: (size) => families.wilkinson!(size, size, 0),
+  hilbert: (size) => families.hilbert(size, size, 0),
+  diagonal: (size) => families.diagonal(size, size, 0),
+  wilkinson: (size) => families.wilkinson(size, size, 0),
   clement: (size) =>
     matrix(size, size, (i, j) => (Math.abs(i - j) === 1 ? Math.sqrt(Math.max(i, j) * (size - Math.max(i, j))) : 0)),
   arrow: (size) => matrix(size, size, (i, j) => (i === j ? i + 1 : Number(i === 0 || j === 0))),

@@ -33,7 +33,7 @@ export function solution(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, of: 
   const residual = difference(product(scaled(a, 1 / scale), x), scaled(b, 1 / scale));
   let worst = 0;
   for (let j = 0; j < b.columns; j++) {
-    const column = (own: Matrix): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]!);
+    const column = (own: Matrix): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]);
     worst = Math.max(worst, ratio(norm1(column(residual)), norm1(column(x)) * a.rows, dtype, of));
   }
   return worst;
@@ -60,9 +60,9 @@ export function leastSquares(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, 
 export function distance(values: Float64Array, others: Float64Array, dtype: RealDType, of: string): number {
   let [worst, largest] = [0, 0];
   for (const [at, value] of values.entries()) {
-    const difference = Math.abs(value - others[at]!);
+    const difference = Math.abs(value - others[at]);
     worst = difference > worst || Number.isNaN(difference) ? difference : worst;
-    largest = Math.max(largest, Math.abs(others[at]!));
+    largest = Math.max(largest, Math.abs(others[at]));
   }
   return ratio(worst, largest * Math.max(1, values.length), dtype, of);
 }

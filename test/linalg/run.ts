@@ -72,7 +72,7 @@ export function matricesIn(x: Tensor): Matrix[] {
   const [rows, columns] = x.shape.slice(-2) as [number, number];
   const values = new Float64Array(x.dataSync() as Float64Array);
   const size = rows * columns;
-  return Array.from({ length: x.shape[0]! }, (_, at) => ({
+  return Array.from({ length: x.shape[0] }, (_, at) => ({
     rows,
     columns,
     values: values.slice(at * size, (at + 1) * size),

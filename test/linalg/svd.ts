@@ -26,7 +26,7 @@ export function checkSvd(a: Matrix, dtype: RealDType, fullMatrices: boolean, of:
 }
 
 export function checkFactors(a: Matrix, { u, s, vh }: SvdMatrices, dtype: RealDType, of: string): void {
-  const weighted = matrix(u.rows, vh.rows, (i, k) => (k < s.length ? u.values[i * u.columns + k]! * s[k]! : 0));
+  const weighted = matrix(u.rows, vh.rows, (i, k) => (k < s.length ? u.values[i * u.columns + k] * s[k] : 0));
   const size = Math.max(a.rows, a.columns);
   const what = `${of} ${a.rows}x${a.columns}`;
   expectSmall(ratio(norm1(difference(a, product(weighted, vh))), norm1(a) * size, dtype, of), `A − UΣVᵀ, ${what}`);
@@ -34,7 +34,7 @@ export function checkFactors(a: Matrix, { u, s, vh }: SvdMatrices, dtype: RealDT
   checkOrthonormal(transposed(vh), dtype, of);
   for (const [k, value] of s.entries()) {
     if (!(value >= 0)) throw new Error(`${what}: singular value ${k} is ${value}`);
-    if (k > 0 && value > s[k - 1]!) throw new Error(`${what}: singular value ${k} is out of order`);
+    if (k > 0 && value > s[k - 1]) throw new Error(`${what}: singular value ${k} is out of order`);
   }
   for (let k = 0; k < u.columns; k++) checkSign(u, k, what);
 }
@@ -46,7 +46,7 @@ function checkOrthonormal(q: Matrix, dtype: RealDType, of: string): void {
 }
 
 function checkSign({ rows, columns, values }: Matrix, k: number, what: string): void {
-  const column = Array.from({ length: rows }, (_, i) => values[i * columns + k]!);
+  const column = Array.from({ length: rows }, (_, i) => values[i * columns + k]);
   const largest = Math.max(...column.map(Math.abs));
   const first = column.find((value) => Math.abs(value) === largest)!;
   if (!(first > 0)) throw new Error(`${what}: the largest element of left vector ${k} is ${first}`);

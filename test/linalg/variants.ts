@@ -20,7 +20,7 @@ const variants: Readonly<Record<string, Settings>> = {
 /** Names the variant for a child process, whose device must use it before the first kernel is compiled. */
 const VARIABLE = "METAL_TEST_VARIANT";
 const own = process.env[VARIABLE];
-if (own) for (const [name, value] of Object.entries(variants[own]!)) metalContext().configure(name, value);
+if (own) for (const [name, value] of Object.entries(variants[own])) metalContext().configure(name, value);
 
 /**
  * Runs the file's tests of that name on each variant of the device; usually only on the variant that differs in

@@ -41,7 +41,7 @@ const fixture = JSON.parse(readFileSync(path, "utf8")) as Fixture;
 
 /** Class numbers in each dtype that can hold them. */
 const dtypes = ["int64", "int32", "uint8"] as const;
-const classNumbers = (values: readonly number[], at = 0): Tensor => tensor([...values], { dtype: dtypes[at % 3]! });
+const classNumbers = (values: readonly number[], at = 0): Tensor => tensor([...values], { dtype: dtypes[at % 3] });
 /** Scores for each row, of which the predicted class has the largest one. */
 const scoresOf = (predicted: readonly number[], classes: number): Tensor =>
   tensor(predicted.map((own) => Array.from({ length: classes }, (_, at) => (at === own ? 2 : -at))));
@@ -50,7 +50,7 @@ const scoresOf = (predicted: readonly number[], classes: number): Tensor =>
 function expectClose(found: number | number[], expected: number | number[]): void {
   const [own, others] = [[found].flat(), [expected].flat()];
   expect(own.length).toBe(others.length);
-  for (const [at, value] of own.entries()) expect(value).toBeCloseTo(others[at]!, 13);
+  for (const [at, value] of own.entries()) expect(value).toBeCloseTo(others[at], 13);
 }
 
 describe("metrics match scikit-learn", () => {

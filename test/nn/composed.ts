@@ -104,7 +104,7 @@ export function attention(x: Tensor, weights: Weights, shape: AttentionShape): T
   const { heads, keyValueHeads, causal = false, base, hasBias = true } = shape;
   const [batch, tokens] = x.shape as [number, number, number];
   const projected = linear(x, within(weights, "queryKeyValue"), hasBias);
-  const dim = projected.shape[2]! / (heads + 2 * keyValueHeads);
+  const dim = projected.shape[2] / (heads + 2 * keyValueHeads);
   const positions = Array.from({ length: tokens }, (_, at) => at);
   const part = (head: number, turns: boolean): Tensor => {
     const own = narrow(projected, 2, head * dim, dim);
@@ -148,7 +148,7 @@ export function llamaBlock(x: Tensor, weights: Weights, shape: AttentionShape): 
 /** Logits of GPT-2, for tokens [batch][places]. */
 export function gpt(tokens: readonly (readonly number[])[], weights: Weights, layers: number, heads: number): Tensor {
   const table = weights("tokenEmbedding.weight");
-  const places = narrow(weights("positionEmbedding.weight"), 0, 0, tokens[0]!.length);
+  const places = narrow(weights("positionEmbedding.weight"), 0, 0, tokens[0].length);
   const start = plus(stack(tokens.map((row) => rows(table, row))), places);
   const shape = { heads, keyValueHeads: heads, causal: true };
   const x = Array.from({ length: layers }).reduce<Tensor>(

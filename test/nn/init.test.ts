@@ -60,7 +60,7 @@ test("xavier and kaiming have the bounds and deviations of their formulas", () =
     expectDistribution(numbers(weight), normalCdf(xavier));
     const mode = random.integer(0, 1) === 0 ? "fanIn" : "fanOut";
     const names = Object.keys(slopes) as (keyof typeof slopes)[];
-    const nonlinearity = names[random.integer(0, names.length - 1)]!;
+    const nonlinearity = names[random.integer(0, names.length - 1)];
     const a = random.next();
     const kaiming = gainOf(nonlinearity, a) / Math.sqrt(mode === "fanIn" ? fanIn : fanOut);
     init.kaimingUniform_(weight, a, mode, nonlinearity, { generator });
@@ -112,7 +112,7 @@ test("a convolution with dirac_ keeps its channels in each group", () => {
     const kernel = Array.from({ length: rank }, () => 2 * random.integer(0, 1) + 1);
     const weight = init.dirac_(o.rand([groups * height, inputs, ...kernel], { requiresGrad: true }), groups);
     const x = o.rand([1, groups * inputs, ...kernel.map((size) => size + 2)]);
-    const convolution = [o.conv1d, o.conv2d, o.conv3d][rank - 1]! as typeof o.conv2d;
+    const convolution = [o.conv1d, o.conv2d, o.conv3d][rank - 1] as typeof o.conv2d;
     const padding = kernel.map((size) => (size - 1) / 2) as unknown as [number, number];
     const y = o.noGrad(() => convolution(x, weight, { padding, groups }));
     for (let channel = 0; channel < groups * height; channel++) {
@@ -143,14 +143,14 @@ test("orthogonal_ has orthonormal rows or columns, of uniform directions", () =>
     const gain = 0.5 + random.next();
     const generator = new o.Generator(round);
     const x = init.orthogonal_(o.zeros(shape, { dtype, requiresGrad: true }), gain, { generator });
-    const matrix = o.noGrad(() => o.reshape(x, [shape[0]!, -1]).to("float64"));
+    const matrix = o.noGrad(() => o.reshape(x, [shape[0], -1]).to("float64"));
     const [rows, columns] = matrix.shape as unknown as [number, number];
     const product = rows <= columns ? matrix.matmul(matrix.mT) : matrix.mT.matmul(matrix);
     const identity = o.eye(Math.min(rows, columns), { dtype: "float64" }).mul(gain ** 2);
     expect(o.allClose(product, identity as Tensor, { atol: dtype === "float32" ? 1e-5 : 1e-12 })).toBe(true);
     const square = numbers(init.orthogonal_(o.zeros([2, 2]), { generator }));
-    means[0]! += square[0]! / 60;
-    means[1]! += square[3]! / 60;
+    means[0] += square[0] / 60;
+    means[1] += square[3] / 60;
   }
   // The entries of a uniform rotation or reflection have mean 0 and variance 1/2. The bound is 5 standard deviations of
   // the mean.

@@ -51,7 +51,7 @@ test("large blocks of the cpu backend are logged: bytes, live bytes and their pe
   const [first, ...others] = parse(file(LOG)).filter(({ storage }) => storage === "host");
   const bytes = 2 ** 20;
   expect(first).toMatchObject({ bytes, label: "fill" });
-  const one = first!.live; // a block may be somewhat larger than its tensor
+  const one = first.live; // a block may be somewhat larger than its tensor
   expect(one).toBeGreaterThanOrEqual(bytes);
   expect(others).toEqual([
     expect.objectContaining({ bytes, live: 2 * one, peak: 2 * one, label: "exp" }),
@@ -66,8 +66,8 @@ test("the peak stays when memory is released", () => {
     on,
   );
   const [large, small] = parse(file(LOG)).filter(({ storage }) => storage === "host");
-  expect(small!.live).toBeLessThan(large!.live);
-  expect([large!.peak, small!.peak]).toEqual([large!.live, large!.live]);
+  expect(small.live).toBeLessThan(large.live);
+  expect([large.peak, small.peak]).toEqual([large.live, large.live]);
 });
 
 test("JavaScript's memory is logged with unknown live bytes; borrowed arrays are not counted", () => {

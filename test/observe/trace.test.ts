@@ -39,7 +39,7 @@ describe("the events of a trace", () => {
     });
     expect(lines).toHaveLength(1); // the only line says that metal is skipped
     expect(spans.map(({ name }) => name)).toEqual(["fill", "fill", "matmul"]);
-    const { cat, args, ts, dur } = spans[2]!;
+    const { cat, args, ts, dur } = spans[2];
     expect(cat).toBe("cpu");
     expect(args).toEqual({
       backend: "cpu",
@@ -49,7 +49,7 @@ describe("the events of a trace", () => {
       copies: 0,
     });
     expect(dur).toBeGreaterThan(0);
-    expect(ts).toBeGreaterThanOrEqual(spans[1]!.ts + spans[1]!.dur);
+    expect(ts).toBeGreaterThanOrEqual(spans[1].ts + spans[1].dur);
   });
 
   test("an operation of a backward pass names its forward", () => {
@@ -80,7 +80,7 @@ describe("the events of a trace", () => {
   test("each event has the fields that the format requires for its phase", () => {
     const { events } = trace("const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v)));");
     expect(events.filter(({ ph }) => ph === "M").map(({ name, args }) => [name, args["name"]])).toEqual([
-      ["process_name", `orchard ${events[0]!.pid}`],
+      ["process_name", `orchard ${events[0].pid}`],
       ["thread_name", "main"],
     ]);
     for (const event of events) {
@@ -106,7 +106,7 @@ describe("the events of a trace", () => {
       ["exp", [1, 1]],
       ["neg", [2, 2]],
     ]);
-    expect(spans[0]!.args["copies"]).toBe(1); // a copy to the device
+    expect(spans[0].args["copies"]).toBe(1); // a copy to the device
   });
 
   test.if(hasMetal)("results that a failed command buffer lost are computed again, and shown", () => {
@@ -140,7 +140,7 @@ describe("a reader of the format accepts the trace", () => {
     const { stdout, stderr } = Bun.spawnSync([...bunWords, program, path]);
     expect(stderr.toString()).toBe("");
     const { processes, tracks } = JSON.parse(stdout.toString()) as OpenedTrace;
-    expect(processes).toEqual([`orchard ${events[0]!.pid}`]);
+    expect(processes).toEqual([`orchard ${events[0].pid}`]);
     expect(tracks).toEqual([{ name: "main", spans: spans.map(({ name }) => name) }]);
   });
 
@@ -200,7 +200,7 @@ describe("the trace is valid JSON", () => {
       ORCHARD_BACKEND: "metal",
       ORCHARD_LIBRARY: '/nowhere/"quoted"\\\n',
     });
-    expect(String(spans[0]!.args["reason"])).toContain('"quoted"\\');
+    expect(String(spans[0].args["reason"])).toContain('"quoted"\\');
   });
 });
 
@@ -209,7 +209,7 @@ describe("the path of a trace is chosen by a variable", () => {
     const folder = newFolder();
     record("orchard.exp(tensor([1, 2]));", { ORCHARD_TRACE: join(folder, "trace-%p.json") }, folder);
     const [name] = recordsIn(folder);
-    const [{ pid }] = parse(join(folder, name!)) as [TraceEvent];
+    const [{ pid }] = parse(join(folder, name)) as [TraceEvent];
     expect(name).toBe(`trace-${pid}.json`);
   });
 

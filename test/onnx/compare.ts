@@ -53,12 +53,12 @@ function differenceBetween(actual: Value, expected: Value, rtol: number, atol: n
   if (actual.describe() !== expected.describe()) return `expected ${expected.describe()}, got ${actual.describe()}`;
   const [x, y] = [actual, expected].map((each) => Array.from(each.dataSync() as ArrayLike<number>, Number));
   const relative = Math.max(rtol, lastPlaces[actual.dtype] ?? 0);
-  const at = x!.findIndex(
+  const at = x.findIndex(
     (value, index) =>
-      !(Object.is(value, y![index]) || value === y![index]) &&
-      !(Math.abs(value - y![index]!) <= Math.max(atol, LEAST_ATOL) + relative * Math.abs(y![index]!)),
+      !(Object.is(value, y[index]) || value === y[index]) &&
+      !(Math.abs(value - y[index]) <= Math.max(atol, LEAST_ATOL) + relative * Math.abs(y[index])),
   );
-  return at < 0 ? undefined : `element ${at}: expected ${y![at]}, got ${x![at]}`;
+  return at < 0 ? undefined : `element ${at}: expected ${y[at]}, got ${x[at]}`;
 }
 
 const isSequence = (value: Value): value is readonly Value[] => Array.isArray(value);

@@ -61,7 +61,7 @@ function scattered(sizes: readonly number[], random: Random): { content: Uint8Ar
     ]);
   const totals = (values: readonly string[]) => values.map((name) => node("ReduceSum", [name], [`${name}_sum`]));
   const branch = message(6, [
-    ...[constant("inner", rows[2]!), tensorOf(5, "stored", rows[3]!), ...totals(["inner", "stored"])],
+    ...[constant("inner", rows[2]), tensorOf(5, "stored", rows[3]), ...totals(["inner", "stored"])],
     ...[node("Add", ["inner_sum", "stored_sum"], ["both"]), message(12, [text(1, "both")])],
   ]);
   const conditional = (name: string) => message(5, [text(1, name), branch, varint(20, 5)]);
@@ -72,15 +72,15 @@ function scattered(sizes: readonly number[], random: Random): { content: Uint8Ar
   const truth = message(5, [varint(2, 9), text(8, "condition"), bytes(9, Uint8Array.of(1))]);
   const named = ["first", "second", "called"];
   const nodes = [
-    ...[constant("second", rows[1]!), node("Held", [], ["called"], "own"), choice, ...totals(named)],
+    ...[constant("second", rows[1]), node("Held", [], ["called"], "own"), choice, ...totals(named)],
     node("Sum", ["x", ...named.map((name) => `${name}_sum`), "chosen_sum"], ["y"]),
   ];
   const held = message(25, [
-    ...[text(1, "Held"), text(5, "z"), constant("z", rows[4]!, 7)],
+    ...[text(1, "Held"), text(5, "z"), constant("z", rows[4], 7)],
     ...[message(9, [varint(2, 17)]), text(10, "own")],
   ]);
   const described = { inputs: [tensorInput("x", [1])], outputs: [tensorInput("y", [1])] };
-  const content = graph({ nodes, initializers: [initializer("first", [sizes[0]!], rows[0]!), truth], ...described });
+  const content = graph({ nodes, initializers: [initializer("first", [sizes[0]], rows[0]), truth], ...described });
   return {
     content: Buffer.concat([model(content), held, message(8, [text(1, "own"), varint(2, 1)])]),
     sum: rows.flat(),
@@ -139,7 +139,7 @@ function writeSparse(
 /** Returns the key and the length of a field whose content follows. */
 const lengthPrefix = (number: number, length: number): number[] => {
   const key = varint(number, 0).slice(0, -1);
-  key[0]! += 2;
+  key[0] += 2;
   return [...key, ...varint(0, length).subarray(1)];
 };
 
@@ -190,7 +190,7 @@ test("the structure of a model above 4 GB is read without its tensors", async ()
   expect(read!.initializers.map(({ name, range }) => [name, range!.length])).toEqual(
     names.map((name) => [name, length]),
   );
-  expect([read!.nodes[0]!.operator, opsets[0]!.version]).toEqual(["Neg", 17]);
+  expect([read!.nodes[0].operator, opsets[0].version]).toEqual(["Neg", 17]);
 });
 
 test("the first runs free blocks that would fill the cache", async () => {

@@ -56,7 +56,7 @@ function contentOf({ children }: Node): Uint8Array | undefined {
 
 function replace(node: Node, [location, offset, length]: readonly string[]): void {
   const entry = (key: string, value: string) => message(EXTERNAL_DATA, [text(1, key), text(2, value)]);
-  const entries = [entry("location", location!), entry("offset", offset!), entry("length", length!)];
+  const entries = [entry("location", location), entry("offset", offset), entry("length", length)];
   const kept = node.children!.filter(({ field }) => field !== RAW_DATA && field !== FLOAT_DATA);
   node.children = [...kept, ...parse(Buffer.concat([...entries, varint(DATA_LOCATION, 1)]), "7.5")];
 }

@@ -58,14 +58,14 @@ for (const [name, { path, inputs }] of Object.entries(models)) {
         randn(weight.shape, { dtype: "float64" }).mul(weight.abs().mean().item()),
       );
       const slope = used.reduce(
-        (sum, weight, at) => sum + (weight.grad!.mul(directions[at]!).sum().item() as number),
+        (sum, weight, at) => sum + (weight.grad!.mul(directions[at]).sum().item() as number),
         0,
       );
       const at = (step: number) =>
         noGrad(() => {
-          for (const [index, weight] of used.entries()) weight.add_(directions[index]!.mul(step));
+          for (const [index, weight] of used.entries()) weight.add_(directions[index].mul(step));
           const value = loss().item() as number;
-          for (const [index, weight] of used.entries()) weight.sub_(directions[index]!.mul(step));
+          for (const [index, weight] of used.entries()) weight.sub_(directions[index].mul(step));
           return value;
         });
       const expected = (at(STEP) - at(-STEP)) / (2 * STEP);

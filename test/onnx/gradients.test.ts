@@ -24,7 +24,7 @@ const unsuited = /_expanded|bf16|fp16|int|uint|resize_tf|peephole/;
 const MOST = 150;
 
 const hasSmallInput = ({ sets: [first] }: NodeCase): boolean =>
-  first!.inputs.some((read) => {
+  first.inputs.some((read) => {
     const value = read();
     return value instanceof Tensor && value.dtype === "float32" && value.size > 0 && value.size <= MOST;
   });
@@ -39,7 +39,7 @@ test("gradients of operators agree with finite differences", async () => {
   const problems: string[] = [];
   for (const list of families.values())
     for (let at = 0; at < repeats({ usual: 1, all: 4 }); at++) {
-      const item = list[Math.floor(random.next() * list.length)]!;
+      const item = list[Math.floor(random.next() * list.length)];
       const problem = await withBackend("reference", () => problemOf(item));
       if (problem !== undefined) problems.push(`${item.name}: ${problem}`);
     }
@@ -54,7 +54,7 @@ const sizes = new Set(["scales", "roi"]);
 async function problemOf({ model: bytes, sets: [first] }: NodeCase): Promise<string | undefined> {
   const model = await io.loadOnnx(bytes);
   const given = model.inputs.map(({ name }, at) => {
-    const value = first!.inputs[at]?.();
+    const value = first.inputs[at]?.();
     return [name, value instanceof Tensor && value.dtype === "float32" ? value.to("float64") : value] as const;
   });
   const isVaried = (name: string, value: Value): value is Tensor =>
@@ -64,7 +64,7 @@ async function problemOf({ model: bytes, sets: [first] }: NodeCase): Promise<str
   const result = (...values: readonly Tensor[]): Tensor => {
     const changed = names.map((name, at) => [name, values[at]] as const);
     const outputs = model.forward(Object.fromEntries([...given, ...changed]));
-    return outputs[model.outputs[0]!.name] as Tensor;
+    return outputs[model.outputs[0].name] as Tensor;
   };
   try {
     gradcheck(

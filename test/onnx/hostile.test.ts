@@ -16,7 +16,7 @@ const cases = readNodeCases().filter(({ name, model }) => model.length < 4000 &&
 /** Mutations of bytes. Each keeps most of a file, so that the reader gets past the mutation. */
 const changes: readonly ((bytes: Uint8Array, at: number, random: Random) => Uint8Array)[] = [
   (bytes, at, random) => bytes.with(at, Math.floor(random.next() * 256)),
-  (bytes, at, random) => bytes.with(at, bytes[at]! ^ (1 << Math.floor(random.next() * 8))),
+  (bytes, at, random) => bytes.with(at, bytes[at] ^ (1 << Math.floor(random.next() * 8))),
   (bytes, at) => bytes.slice(0, at),
   (bytes, at) => Uint8Array.from([...bytes.subarray(0, at), ...bytes.subarray(at + 1)]),
   (bytes, at) => Uint8Array.from([...bytes.subarray(0, at), 0xff, ...bytes.subarray(at)]),
@@ -32,7 +32,7 @@ test("damaged models load, or are rejected with a typed error, in seconds", asyn
     let bytes: Uint8Array = new Uint8Array(original);
     for (let change = 0; change <= at % 3 && bytes.length > 0; change++)
       bytes = pick(changes)(bytes, Math.floor(random.next() * bytes.length), random);
-    const error = await withBackend("reference", () => loadAndRun(bytes, sets[0]!.inputs)).then(
+    const error = await withBackend("reference", () => loadAndRun(bytes, sets[0].inputs)).then(
       () => undefined,
       (reason: unknown) => reason,
     );
@@ -50,9 +50,9 @@ test("files whose fields were changed load, or are rejected with a typed error",
   const outcomes = { loaded: 0, rejected: 0 };
   for (let at = 0; at < repeats({ usual: 600, all: 20_000 }); at++) {
     const random = new Random(8e6 + at);
-    const { name, model: original, sets } = small[Math.floor(random.next() * small.length)]!;
+    const { name, model: original, sets } = small[Math.floor(random.next() * small.length)];
     const bytes = mutated(new Uint8Array(original), random);
-    const error = await withBackend("cpu", () => loadAndRun(bytes, sets[0]!.inputs)).then(
+    const error = await withBackend("cpu", () => loadAndRun(bytes, sets[0].inputs)).then(
       () => undefined,
       (reason: unknown) => reason,
     );

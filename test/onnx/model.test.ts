@@ -49,7 +49,7 @@ test("weights are parameters under their names, and train", async () => {
     loss.backward();
     optimizer.step();
   }
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 100);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] / 100);
 });
 
 test("scales of quantization do not train", async () => {
@@ -166,7 +166,7 @@ describe("external data of ONNX models is read", () => {
 test("docs/onnx.md lists the operators", async () => {
   const page = await Bun.file(join(import.meta.dir, "..", "..", "docs", "onnx.md")).text();
   const listed = (heading: string): string[] =>
-    [...(page.split(`### ${heading}\n`)[1]?.split(/^#/m)[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name!);
+    [...(page.split(`### ${heading}\n`)[1]?.split(/^#/m)[0] ?? "").matchAll(/`(\w+)`/g)].map(([, name]) => name);
   expect(listed("Operators of the standard").sort()).toEqual(operatorNames());
   for (const domain of ["ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training", "com.microsoft"])
     expect(listed(`Operators of ${domain}`).sort()).toEqual(operatorNames(domain));

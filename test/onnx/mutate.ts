@@ -22,7 +22,7 @@ const MESSAGES: ReadonlySet<string> = new Set([
 function varint(bytes: Uint8Array, at: number): readonly [value: number, next: number] {
   let [value, scale, next] = [0, 1, at];
   for (; next < bytes.length; scale *= 128) {
-    const byte = bytes[next++]!;
+    const byte = bytes[next++];
     value += (byte & 127) * scale;
     if (byte < 128) break;
   }

@@ -12,9 +12,9 @@ const operators = ["Relu", "Add", "Mul", "Sigmoid", "Concat", "Identity"] as con
 function drawNodes(random: Random, name: (at: number) => string): WrittenNode[] {
   const values = ["x"];
   return Array.from({ length: random.integer(1, 25) }, (_, at) => {
-    const operator = operators[random.integer(0, operators.length - 1)]!;
+    const operator = operators[random.integer(0, operators.length - 1)];
     const count = operator === "Add" || operator === "Mul" ? 2 : operator === "Concat" ? random.integer(1, 3) : 1;
-    const inputs = Array.from({ length: count }, () => values[random.integer(0, values.length - 1)]!);
+    const inputs = Array.from({ length: count }, () => values[random.integer(0, values.length - 1)]);
     values.push(name(at));
     const attributes: WrittenNode["attributes"] = operator === "Concat" ? { axis: 0 } : {};
     return { operator, inputs, outputs: [name(at)], attributes };
@@ -26,7 +26,7 @@ async function load(nodes: readonly WrittenNode[]) {
     await encodeModel({
       ...{ nodes, constants: [] },
       inputs: [{ name: "x", dtype: "float32", shape: [3] }],
-      outputs: [{ name: nodes.at(-1)!.outputs[0]!, dtype: "float32", shape: ["n"] }],
+      outputs: [{ name: nodes.at(-1)!.outputs[0], dtype: "float32", shape: ["n"] }],
     }),
   );
 }
@@ -39,16 +39,16 @@ test("boxes of drawn graphs show every node, do not overlap, and edges go down",
     const nodes = drawNodes(random, (at) => `v${at}`);
     const svg = await (await load(nodes)).toSvg();
     const titles = [...svg.matchAll(/<g><rect[^>]*\/><text[^>]*>([^<]*)</g)].map(([, title]) => title);
-    expect(titles).toEqual(["x", ...nodes.map(({ operator }) => operator), nodes.at(-1)!.outputs[0]!]);
+    expect(titles).toEqual(["x", ...nodes.map(({ operator }) => operator), nodes.at(-1)!.outputs[0]]);
     const boxes = [...svg.matchAll(/<g><rect x="([^"]*)" y="([^"]*)" width="([^"]*)" height="([^"]*)"/g)].map(
       (match) => match.slice(1).map(Number) as [x: number, y: number, width: number, height: number],
     );
     for (const [at, [x, y, width, height]] of boxes.entries())
       for (const [left, top, wide, high] of boxes.slice(at + 1))
         expect(x + width <= left || left + wide <= x || y + height <= top || top + high <= y).toBe(true);
-    const paths = [...svg.matchAll(/<path d="([^"]*)"/g)].map(([, path]) => numbersIn(path!));
+    const paths = [...svg.matchAll(/<path d="([^"]*)"/g)].map(([, path]) => numbersIn(path));
     expect(paths.length).toBe(nodes.reduce((sum, { inputs }) => sum + new Set(inputs).size, 0) + 1);
-    for (const path of paths) expect(path.at(-1)!).toBeGreaterThan(path[1]!);
+    for (const path of paths) expect(path.at(-1)!).toBeGreaterThan(path[1]);
   }
 });
 

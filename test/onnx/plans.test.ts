@@ -67,14 +67,14 @@ type Follow = (graph: Growing, x: string, shape: readonly number[]) => string;
 const perChannel = (graph: Growing, shape: readonly number[], low?: number, high?: number): string =>
   graph.random.next() < 0.5
     ? graph.constant([], low, high)
-    : graph.constant([shape[1]!, ...shape.slice(2).map(() => 1)], low, high);
+    : graph.constant([shape[1], ...shape.slice(2).map(() => 1)], low, high);
 const inEitherOrder = (graph: Growing, a: string, b: string): readonly string[] =>
   graph.random.next() < 0.5 ? [a, b] : [b, a];
 
 const follows: Readonly<Record<string, Follow>> = {
   normalize: (graph, x, [, channels = 1]) => {
     const [gamma, beta, mean] = [1, 2, 3].map(() => graph.constant([channels]));
-    return graph.node("BatchNormalization", [x, gamma!, beta!, mean!, graph.constant([channels], 0.5, 2)]);
+    return graph.node("BatchNormalization", [x, gamma, beta, mean, graph.constant([channels], 0.5, 2)]);
   },
   scale: (graph, x, shape) => graph.node("Mul", inEitherOrder(graph, x, perChannel(graph, shape))),
   divide: (graph, x, shape) => graph.node("Div", [x, perChannel(graph, shape, 0.5, 2)]),
@@ -94,8 +94,8 @@ const follows: Readonly<Record<string, Follow>> = {
   clip: (graph, x) => graph.node("Clip", [x, graph.scalar(-0.5), graph.random.next() < 0.5 ? graph.scalar(0.7) : ""]),
   bounds: (graph, x) => {
     const [first, second] = graph.random.next() < 0.5 ? ["Max", "Min"] : ["Min", "Max"];
-    const bounded = graph.node(first!, inEitherOrder(graph, x, graph.scalar(-0.25)));
-    return graph.node(second!, inEitherOrder(graph, bounded, graph.scalar(0.5)));
+    const bounded = graph.node(first, inEitherOrder(graph, x, graph.scalar(-0.25)));
+    return graph.node(second, inEitherOrder(graph, bounded, graph.scalar(0.5)));
   },
   bounded: (graph, x) => graph.node("Min", [graph.node("Relu", [x]), graph.scalar(0.6)]),
   hardSigmoid: (graph, x) => graph.node("HardSigmoid", [x], { alpha: { float: 0.3 }, beta: { float: 0.4 } }),
@@ -117,7 +117,7 @@ function drawChain(random: Random): { graph: Growing; input: number[]; last: str
   const [kernel, strides] = [sizes(1, 3), sizes(1, 2)];
   const input = [whole(1, 2), groups * whole(1, 3), ...sizes(4, 9)];
   const channels = groups * whole(1, 9);
-  const weight = graph.constant([channels, input[1]! / groups, ...kernel]);
+  const weight = graph.constant([channels, input[1] / groups, ...kernel]);
   const pads = [...sizes(0, 2), ...sizes(0, 2)];
   const more = [...sizes(0, 1), ...sizes(0, 1)];
   const padding = [0, 0, ...more.slice(0, rank), 0, 0, ...more.slice(rank)];
@@ -127,14 +127,14 @@ function drawChain(random: Random): { graph: Growing; input: number[]; last: str
     : "x";
   const bias = random.next() < 0.5 ? [graph.constant([channels])] : [];
   let last = graph.node("Conv", [x, weight, ...bias], { group: groups, strides, pads, kernel_shape: kernel });
-  const all = pads.map((size, at) => size + (padded ? more[at]! : 0));
+  const all = pads.map((size, at) => size + (padded ? more[at] : 0));
   const spatial = input.slice(2).map((size, at) => {
-    return Math.floor((size + all[at]! + all[at + rank]! - kernel[at]!) / strides[at]!) + 1;
+    return Math.floor((size + all[at] + all[at + rank] - kernel[at]) / strides[at]) + 1;
   });
-  const shape = [input[0]!, channels, ...spatial];
+  const shape = [input[0], channels, ...spatial];
   const names = Object.keys(follows);
   for (let count = whole(0, 8); count > 0; count--)
-    last = follows[names[whole(0, names.length - 1)]!]!(graph, last, shape);
+    last = follows[names[whole(0, names.length - 1)]](graph, last, shape);
   return { graph, input, last };
 }
 
@@ -153,8 +153,8 @@ async function planOf(bytes: Uint8Array, x: Tensor) {
 function differenceOf(actual: Tensor, expected: Tensor): number {
   expect(actual.describe()).toBe(expected.describe());
   const [a, b] = [actual, expected].map((each) => Array.from(each.dataSync() as ArrayLike<number>, Number));
-  const most = Math.max(1e-30, ...b!.map(Math.abs));
-  return Math.max(0, ...a!.map((value, at) => Math.abs(value - b![at]!))) / most;
+  const most = Math.max(1e-30, ...b.map(Math.abs));
+  return Math.max(0, ...a.map((value, at) => Math.abs(value - b[at]))) / most;
 }
 
 /** Runs of a plan on the cpu backend: the first two are recorded, and the others replay one native call. */
@@ -251,12 +251,12 @@ test("a plan uses the current weights after they change", async () => {
   const model = await io.loadOnnx(await growing.model(x.shape, last));
   const results = async () => (await model.run({ x }))[OUTPUT] as Tensor;
   const before = [await results(), await results(), await results()];
-  for (let run = 0; run < RUNS; run++) expect(differenceOf(await results(), before[2]!)).toBe(0);
+  for (let run = 0; run < RUNS; run++) expect(differenceOf(await results(), before[2])).toBe(0);
   noGrad(() => {
     for (const weight of model.parameters()) weight.mul_(2);
   });
   const after = await results();
-  expect(differenceOf(after, before[2]!.mul(4))).toBeLessThan(1e-6);
+  expect(differenceOf(after, before[2].mul(4))).toBeLessThan(1e-6);
   expect(differenceOf(await results(), after)).toBeLessThan(1e-6);
 });
 
@@ -316,17 +316,17 @@ test("a finish computes its formula", () => {
     const whole = (most: number) => 1 + Math.floor(random.next() * most);
     const shape = [whole(3), whole(5), whole(9), whole(80)];
     const names = Object.keys(formulas) as Finish["activation"][];
-    const activation = names[count % names.length]!;
+    const activation = names[count % names.length];
     const [alpha, beta] = activation === "clamp" ? [-0.3, 0.6] : [0.25, 0.4];
     const scaled = random.next() < 0.5 ? { scale: 1.5, shift: -0.25 } : {};
     const finish = { ...noFinish, activation, alpha, beta, ...scaled };
     const y = drawn(random, shape);
-    const bias = random.next() < 0.5 ? drawn(random, [shape[1]!]) : undefined;
+    const bias = random.next() < 0.5 ? drawn(random, [shape[1]]) : undefined;
     const added = random.next() < 0.5 ? drawn(random, shape) : undefined;
     const [values, biases, addends] = [y, bias, added].map((each) => each && Array.from(each.dataSync()));
-    const inner = shape[2]! * shape[3]!;
+    const inner = shape[2] * shape[3];
     const expected = values!.map((value, at) => {
-      const sum = value + (biases?.[Math.floor(at / inner) % shape[1]!] ?? 0) + (addends?.[at] ?? 0);
+      const sum = value + (biases?.[Math.floor(at / inner) % shape[1]] ?? 0) + (addends?.[at] ?? 0);
       return formulas[activation](sum, alpha, beta) * finish.scale + finish.shift;
     });
     for (const backend of ["cpu", "reference"] as const) {

@@ -8,8 +8,8 @@ import { axesOf, cases, of } from "./written.ts";
 function differenceOf(actual: Tensor, expected: Tensor): number {
   expect(actual.describe()).toBe(expected.describe());
   const [a, b] = [actual, expected].map((x) => Array.from(x.dataSync() as ArrayLike<number>, Number));
-  const most = Math.max(1, ...b!.map(Math.abs));
-  return Math.max(0, ...a!.map((value, at) => (Object.is(value, b![at]) ? 0 : Math.abs(value - b![at]!)))) / most;
+  const most = Math.max(1, ...b.map(Math.abs));
+  return Math.max(0, ...a.map((value, at) => (Object.is(value, b[at]) ? 0 : Math.abs(value - b[at])))) / most;
 }
 
 for (const [name, item] of Object.entries(cases))
@@ -40,13 +40,13 @@ describe("a saved ONNX model", () => {
     const model = await io.loadOnnx(bytes);
     expect(model.inputs).toEqual([{ name: "row", type: "float", shape: ["batch", 3] }]);
     expect(model.outputs).toEqual([{ name: "output", type: "float", shape: ["batch", 2] }]);
-    expect([...model.weights.get("0.weight")!.dataSync()]).toEqual([...module.stateDict()["0.weight"]!.dataSync()]);
+    expect([...model.weights.get("0.weight")!.dataSync()]).toEqual([...module.stateDict()["0.weight"].dataSync()]);
     expect(module.modules().every(({ training }) => training)).toBe(true);
   });
 
   test("the file has fixed sizes without names of axes", async () => {
     const model = await io.loadOnnx(await io.saveOnnx(new nn.Flatten(), { x: randn([2, 3, 4]) }));
-    expect(model.outputs[0]!.shape).toEqual([2, 12]);
+    expect(model.outputs[0].shape).toEqual([2, 12]);
   });
 });
 
@@ -58,7 +58,7 @@ const errorOf = (promise: Promise<unknown>): Promise<ArgumentError> =>
 
 describe("rejects", () => {
   test("all operations that can't be written are named at once", async () => {
-    const module = of((x) => library.nextafter(library.linalg.inv(x!), x!));
+    const module = of((x) => library.nextafter(library.linalg.inv(x), x));
     const error = await errorOf(io.saveOnnx(module as never, { x: randn([3, 3]) }));
     expect(error).toBeInstanceOf(ArgumentError);
     expect(error.code).toBe("unsupported");
@@ -66,9 +66,9 @@ describe("rejects", () => {
   });
 
   test("random numbers, and constants that depend on a size that varies, are rejected", async () => {
-    const noise = of((x) => x!.add(randn(x!.shape)));
+    const noise = of((x) => x.add(randn(x.shape)));
     expect((await errorOf(io.saveOnnx(noise as never, { x: randn([3]) }))).message).toContain("random numbers");
-    const places = of((x) => x!.add(library.arange(x!.shape[0]!)));
+    const places = of((x) => x.add(library.arange(x.shape[0])));
     const saved = io.saveOnnx(places as never, { x: randn([3]) }, { axes: { x: { 0: "n" } } });
     expect((await errorOf(saved)).message).toContain("depends on a size that varies");
   });
@@ -79,7 +79,7 @@ describe("rejects", () => {
   });
 
   test("results that are not tensors are rejected", async () => {
-    const saved = io.saveOnnx(of((x) => x!.shape) as never, { x: randn([3]) });
+    const saved = io.saveOnnx(of((x) => x.shape) as never, { x: randn([3]) });
     expect((await errorOf(saved)).code).toBe("invalidResult");
   });
 });

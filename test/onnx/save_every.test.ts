@@ -54,8 +54,8 @@ const tolerances: Partial<Record<DType, number>> = {
 function differenceOf(actual: Tensor, expected: Tensor): number {
   expect(actual.describe()).toBe(expected.describe());
   const [a, b] = [actual, expected].map((x) => Array.from(x.to("float64").dataSync() as ArrayLike<number>, Number));
-  const most = b!.reduce((result, value) => (Number.isFinite(value) ? Math.max(result, Math.abs(value)) : result), 1);
-  const worst = a!.map((value, at) => (value === b![at] || Object.is(value, b![at]) ? 0 : Math.abs(value - b![at]!)));
+  const most = b.reduce((result, value) => (Number.isFinite(value) ? Math.max(result, Math.abs(value)) : result), 1);
+  const worst = a.map((value, at) => (value === b[at] || Object.is(value, b[at]) ? 0 : Math.abs(value - b[at])));
   return worst.reduce((result, each) => Math.max(result, Number.isNaN(each) ? Infinity : each), 0) / most;
 }
 
@@ -84,7 +84,7 @@ async function check(drawn: Drawn): Promise<void> {
   const model = await io.loadOnnx(await saved);
   const results = (await model.run(copiesOf(drawn))) as Record<string, Tensor>;
   for (const [at, expected] of resultsOf(drawn).entries()) {
-    const difference = differenceOf(results[`output_${at}`]!, expected);
+    const difference = differenceOf(results[`output_${at}`], expected);
     expect(difference).toBeLessThanOrEqual(tolerances[expected.dtype] ?? 0);
   }
 }
@@ -102,7 +102,7 @@ describe("every function is written or rejected", () => {
   );
 
   test("every layer is drawn, or written by another test", () => {
-    const drawn = new Set(drawings.map(({ name }) => name.split(": ")[1]!));
+    const drawn = new Set(drawings.map(({ name }) => name.split(": ")[1]));
     const isLayer = (name: string) => (nn as unknown as Record<string, { prototype?: unknown }>)[name]?.prototype;
     const others = Object.keys(nn).filter((name) => isLayer(name) instanceof nn.Module && !drawn.has(`nn.${name}`));
     expect(others.sort()).toEqual([...LAYERS_ELSEWHERE].sort());

@@ -31,7 +31,7 @@ async function inFloat32({ name, model: bytes, sets: [first] }: NodeCase) {
   if (jumps.test(name)) return undefined;
   try {
     const loaded = await io.loadOnnx(bytes);
-    const given = Object.fromEntries(loaded.inputs.map((input, at) => [input.name, first!.inputs[at]?.()]));
+    const given = Object.fromEntries(loaded.inputs.map((input, at) => [input.name, first.inputs[at]?.()]));
     const isFloat = Object.values(given).some((value) => value instanceof Tensor && value.dtype === "float32");
     return isFloat ? { given, expected: await loaded.run(given) } : undefined;
   } catch {
@@ -106,7 +106,7 @@ function isNear(actual: Value, expected: Value): boolean {
   if (!(actual instanceof Tensor) || actual.describe() !== expected.describe()) return false;
   const [x, y] = [numbersIn(actual), numbersIn(expected)];
   const most = y.filter(Number.isFinite).reduce((result, value) => Math.max(result, Math.abs(value)), 1e-2);
-  return y.every((value, at) => !Number.isFinite(value) || Math.abs(x[at]! - value) < most / 16);
+  return y.every((value, at) => !Number.isFinite(value) || Math.abs(x[at] - value) < most / 16);
 }
 
 describe("a quantized ONNX model", () => {
@@ -143,14 +143,14 @@ describe("a quantized ONNX model", () => {
     const expected = ids.flatMap((id) => {
       const row = weights.table.slice(((id + 5) % 5) * 32, (((id + 5) % 5) + 1) * 32);
       const hidden = Array.from({ length: 64 }, (_, at) =>
-        row.reduce((sum, value, index) => sum + value * weights.first[index * 64 + at]!, 0),
+        row.reduce((sum, value, index) => sum + value * weights.first[index * 64 + at], 0),
       );
-      return [0, 1, 2].map((out) => hidden.reduce((s, v, at) => s + v * weights.second[out * 64 + at]!, out + 1));
+      return [0, 1, 2].map((out) => hidden.reduce((s, v, at) => s + v * weights.second[out * 64 + at], out + 1));
     });
     const most = Math.max(...expected.map(Math.abs));
     for (let run = 0; run < 4; run++) {
       const { y } = await loaded.run(given);
-      const worst = numbersIn(y as Tensor).map((value, at) => Math.abs(value - expected[at]!) / most);
+      const worst = numbersIn(y as Tensor).map((value, at) => Math.abs(value - expected[at]) / most);
       expect(Math.max(...worst)).toBeLessThan(tolerance);
     }
   });

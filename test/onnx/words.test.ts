@@ -12,7 +12,7 @@ const word = /^[A-Za-z_]{3,40}$/;
 function* wordsIn(bytes: Uint8Array): Generator<{ readonly at: number; readonly length: number }> {
   for (let at = 2; at < bytes.length; at++) {
     if (bytes[at - 2] !== TEXT) continue;
-    const length = bytes[at - 1]!;
+    const length = bytes[at - 1];
     const text = Buffer.from(bytes.subarray(at, at + length)).toString("latin1");
     if (text.length === length && word.test(text)) yield { at, length };
   }
@@ -23,7 +23,7 @@ type Case = ReturnType<typeof readNodeCases>[number];
 async function errorOf(bytes: Uint8Array, { sets }: Case): Promise<string> {
   try {
     const model = await io.loadOnnx(bytes);
-    const inputs = sets[0]!.inputs.map((read, at) => [model.inputs[at]!.name, read()] as const);
+    const inputs = sets[0].inputs.map((read, at) => [model.inputs[at].name, read()] as const);
     await withBackend("reference", () => model.run(Object.fromEntries(inputs)));
     return "none";
   } catch (error) {

@@ -72,7 +72,7 @@ function disposedOf(operation: OperationName, operands: Operands): Mistake[] {
 function problemOf({ kind, operation, arguments: make, error, says }: Mistake, operands: Operands): string | undefined {
   const outcome = tidy(() => {
     try {
-      const result = functions[operation]!(...make(operands));
+      const result = functions[operation](...make(operands));
       for (const tensor of tensorsIn(result)) tensor.dataSync();
       return undefined;
     } catch (thrown) {
@@ -101,7 +101,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
     else problems.push(problem);
   };
   const right = calls[operation](operands);
-  const call = (list: readonly unknown[]) => tensorsIn(functions[operation]!(...list));
+  const call = (list: readonly unknown[]) => tensorsIn(functions[operation](...list));
   for (const root of library.noGrad(() => call(right))) refusal(root, "noGraph");
   if (operation.endsWith("_")) return { codes, problems }; // operations in place do not accept a leaf
   const leaves = tensorsIn(right).reduce<unknown>(
@@ -141,7 +141,7 @@ const byIndices: Readonly<Record<string, (x: Tensor, index: Tensor<"int64">) => 
   embedding: (x, index) => library.embedding(index, x),
   embeddingBag: (x, index) => library.embeddingBag(index, x),
   crossEntropy: (x, index) => byRow(index, (row) => library.crossEntropy(x, row)),
-  oneHot: (x, index) => byRow(index, (row) => library.oneHot(row, { numClasses: x.shape[0]! })),
+  oneHot: (x, index) => byRow(index, (row) => library.oneHot(row, { numClasses: x.shape[0] })),
 };
 
 function byRow(index: Tensor<"int64">, call: (row: Tensor<"int64">) => Tensor): Tensor {
@@ -190,17 +190,17 @@ describe.each(tested)("invalid operands on %s", (backend: BackendName) => {
         using result = call();
         result.dataSync();
       });
-    for (const call of Object.values(byIndices)) read(() => call(x, right!)); // permanent memory is allocated once
+    for (const call of Object.values(byIndices)) read(() => call(x, right)); // permanent memory is allocated once
     const before = liveMemory();
     for (const [name, call] of Object.entries(byIndices)) {
-      read(() => call(x, right!));
+      read(() => call(x, right));
       const least = name === "takeAlongDim" ? -size : 0;
-      expect(() => read(() => call(x, wrong!)), name).toThrow(
+      expect(() => read(() => call(x, wrong)), name).toThrow(
         new RegExp(`\\[${name}\\] expected indices of ${least} to ${size - 1}, got ${size} at \\[0`),
       );
       expect(liveMemory(), name).toEqual(before);
     }
-    const held = [x, right!, wrong!];
+    const held = [x, right, wrong];
     for (const tensor of held) tensor.dispose();
     expect(held.filter(({ storage }) => !storage.isReleased)).toEqual([]);
   });

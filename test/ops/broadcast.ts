@@ -11,10 +11,10 @@ export function placeIn(own: Shape, shape: Shape, index: number): number {
   let place = 0;
   let stride = 1;
   for (let axis = shape.length - 1; axis >= shape.length - own.length; axis--) {
-    const size = own[axis - shape.length + own.length]!;
-    if (size !== 1) place += (rest % shape[axis]!) * stride;
+    const size = own[axis - shape.length + own.length];
+    if (size !== 1) place += (rest % shape[axis]) * stride;
     stride *= size;
-    rest = Math.floor(rest / shape[axis]!);
+    rest = Math.floor(rest / shape[axis]);
   }
   return place;
 }
@@ -22,13 +22,13 @@ export function placeIn(own: Shape, shape: Shape, index: number): number {
 /** An operand broadcast to the result's shape. */
 export function repeated(block: Block, shape: Shape): Block {
   const count = shape.reduce((product, size) => product * size, 1);
-  const values = Array.from({ length: count }, (_, index) => block.values[placeIn(block.shape, shape, index)]!);
+  const values = Array.from({ length: count }, (_, index) => block.values[placeIn(block.shape, shape, index)]);
   return { ...block, shape, values };
 }
 
 /** For each element of an operand, the sum of the magnitudes of its terms, which are in the result's shape. */
 export function sumMagnitudes(terms: ArrayLike<number>, own: Shape, shape: Shape): number[] {
   const sums = new Array<number>(own.reduce((product, size) => product * size, 1)).fill(0);
-  for (let index = 0; index < terms.length; index++) sums[placeIn(own, shape, index)]! += Math.abs(terms[index]!);
+  for (let index = 0; index < terms.length; index++) sums[placeIn(own, shape, index)] += Math.abs(terms[index]);
   return sums;
 }

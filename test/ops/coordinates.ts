@@ -6,9 +6,9 @@ export type Coordinates = readonly number[];
 
 /** Row-major indices of a shape's positions. */
 export const numberOf = (shape: readonly number[], place: Coordinates): number =>
-  place.reduce((number, coordinate, axis) => number * shape[axis]! + coordinate, 0);
+  place.reduce((number, coordinate, axis) => number * shape[axis] + coordinate, 0);
 
-export const valueAt = ({ shape, values }: Block, place: Coordinates): number => values[numberOf(shape, place)]!;
+export const valueAt = ({ shape, values }: Block, place: Coordinates): number => values[numberOf(shape, place)];
 
 /** Every position of a shape, row-major. */
 export function placesOf(shape: readonly number[]): number[][] {

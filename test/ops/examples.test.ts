@@ -45,8 +45,6 @@ test.each(calls)("the example is right: $call", ({ setup, call, dtype, values })
   const [got, wanted] = [numbersOf(result.toArray()), numbersOf(evaluate(values))];
   expect([result.dtype as string, got.length]).toEqual([dtype, wanted.length]);
   // Examples have four decimals or more.
-  const wrong = wanted.filter(
-    (value, index) => !(Math.abs(got[index]! - value) <= 6e-5 * Math.max(1, Math.abs(value))),
-  );
+  const wrong = wanted.filter((value, index) => !(Math.abs(got[index] - value) <= 6e-5 * Math.max(1, Math.abs(value))));
   expect(wrong).toEqual([]);
 });

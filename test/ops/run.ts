@@ -64,7 +64,7 @@ function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backen
   const wanted = wantedOf(row, sample, dtype);
   const padding = new Random(hash(label)); // each backend has a different layout; the values are the same
   const inputs = () =>
-    wanted.blocks.map((block, at) => place(block, sample.inputs[at]!.layout ?? "contiguous", backend, padding));
+    wanted.blocks.map((block, at) => place(block, sample.inputs[at].layout ?? "contiguous", backend, padding));
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const outputs = on(() => asList(row.compute(inputs(), sample.options)));
   checkOutputs(label, outputs, wanted, row, dtype);
@@ -83,12 +83,12 @@ function checkOutputs(
   if (outputs.length !== exact.length)
     throw new Error(`${label}: expected ${exact.length} results, got ${outputs.length}`);
   for (const [at, output] of outputs.entries()) {
-    const want = exact[at]!;
+    const want = exact[at];
     const wanted = `${want.dtype ?? dtype}[${want.shape.join(", ")}]`;
     if (output.describe() !== wanted)
       throw new Error(`${label}: expected result ${at} to be ${wanted}, got ${output.describe()}`);
     const got = Array.from(output.dataSync() as ArrayLike<number | bigint>, Number);
-    const low = readsPlain(row.accuracy) && isFloat(output.dtype) ? plain()[at]!.values : undefined;
+    const low = readsPlain(row.accuracy) && isFloat(output.dtype) ? plain()[at].values : undefined;
     fail(label, `result ${at}`, compare(output.dtype, got, want.values, low, row.accuracy, 2, want.roundings));
   }
 }
@@ -113,7 +113,7 @@ function checkGradients(
   const accuracy = { ...row.accuracy, flash: true } as const;
   for (const [at, gradient] of own.entries()) {
     const got = Array.from(gradient.dataSync() as ArrayLike<number>);
-    const mismatch = compare(gradient.dtype, got, exact[at]!, plain[at]!, accuracy, 3, roundings[at]!);
+    const mismatch = compare(gradient.dtype, got, exact[at], plain[at], accuracy, 3, roundings[at]);
     fail(label, `gradient of input ${at}`, mismatch);
   }
 }

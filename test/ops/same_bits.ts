@@ -27,9 +27,9 @@ export function testSameBits(compute: (backend: "cpu" | "metal") => readonly unk
     const { workers, seed } = context.report().settings!;
     const first = on();
     context.configure("workers", 1);
-    context.configure("seed", seed! + 1);
+    context.configure("seed", seed + 1);
     expect(on()).toEqual(first);
-    context.configure("workers", workers!);
-    context.configure("seed", seed!);
+    context.configure("workers", workers);
+    context.configure("seed", seed);
   });
 }

@@ -69,7 +69,7 @@ function defaultValues(dtype: DType): Values {
 }
 
 function draw(values: Values, index: number, random: Random): number {
-  if ("list" in values) return values.list[index % values.list.length]!;
+  if ("list" in values) return values.list[index % values.list.length];
   if ("integers" in values) return random.integer(...values.integers);
   return values.low + random.next() * (values.high - values.low);
 }
@@ -89,7 +89,7 @@ const wideBits = new Uint32Array(wide.buffer);
 
 function widen(bits: number): number {
   wideBits[0] = bits << 16;
-  return wide[0]!;
+  return wide[0];
 }
 
 const LOUD = 31; // elements of padding on each side
@@ -108,10 +108,10 @@ export function place(block: Block, layout: Layout, backend: "metal" | "cpu" | "
     const stored = whole.storage.array(dtype) as { [index: number]: number | bigint };
     const encode = encoderOf(dtype);
     const padding = Array.from({ length: PADDINGS }, () => encode(loud(dtype, random)));
-    for (let index = 0; index < room + 2 * LOUD; index++) stored[index] = padding[index % PADDINGS]!;
+    for (let index = 0; index < room + 2 * LOUD; index++) stored[index] = padding[index % PADDINGS];
     const view = new Tensor(whole.storage, dtype, shape, strides, LOUD + start);
     forEachPlace(shape, strides, LOUD + start, (at, index) => {
-      stored[at] = encode(dtype === "int64" ? BigInt(values[index]!) : values[index]!);
+      stored[at] = encode(dtype === "int64" ? BigInt(values[index]) : values[index]);
     });
     whole.dispose();
     return view;
@@ -128,7 +128,7 @@ function loud(dtype: DType, random: Random): number {
 export function expandedBlock(block: Block): Block {
   const [first = 1] = block.shape;
   const row = block.values.length / Math.max(first, 1);
-  return { ...block, values: block.values.map((_, index) => block.values[index % row]!) };
+  return { ...block, values: block.values.map((_, index) => block.values[index % row]) };
 }
 
 function arrange(shape: Shape, layout: Layout): { strides: number[]; start: number; room: number } {
@@ -139,11 +139,11 @@ function arrange(shape: Shape, layout: Layout): { strides: number[]; start: numb
   let room = gap;
   for (const axis of order.reverse()) {
     strides[axis] = room;
-    room *= Math.max(shape[axis]!, 1);
+    room *= Math.max(shape[axis], 1);
     if (layout === "strided") room += 2;
   }
   if (layout === "reversed") {
-    const start = strides.reduce((sum, stride, axis) => sum + stride * Math.max(shape[axis]! - 1, 0), 0);
+    const start = strides.reduce((sum, stride, axis) => sum + stride * Math.max(shape[axis] - 1, 0), 0);
     return { strides: strides.map((stride) => -stride), start, room };
   }
   if (layout === "expanded" && shape.length > 0) strides[0] = 0;

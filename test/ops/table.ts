@@ -82,7 +82,7 @@ export interface OperationRow<Options = undefined> {
 export function withLayouts(shapes: readonly (readonly number[])[], extra: readonly Layout[]): OperandSpec[] {
   return [
     ...shapes.map((shape) => ({ shape })),
-    ...extra.map((layout, index) => ({ shape: shapes[index % shapes.length]!, layout })),
+    ...extra.map((layout, index) => ({ shape: shapes[index % shapes.length], layout })),
   ];
 }
 

@@ -72,14 +72,14 @@ export function compare(
   let largestAbsolute = 0;
   let largestUlps = 0;
   for (let index = 0; index < expected.length; index++) {
-    const difference = differenceOf(got[index]!, expected[index]!, dtype);
+    const difference = differenceOf(got[index], expected[index], dtype);
     if (difference === 0) continue;
     largestAbsolute = Math.max(largestAbsolute, difference);
-    if (isFloat(dtype)) largestUlps = Math.max(largestUlps, difference / ulpOf(dtype, expected[index]!));
+    if (isFloat(dtype)) largestUlps = Math.max(largestUlps, difference / ulpOf(dtype, expected[index]));
     const isClose = Number.isFinite(difference) && difference <= allowed(index);
     if (!first && !isClose) first = { index, allowed: allowed(index) };
   }
-  return first && { ...first, got: got[first.index]!, expected: expected[first.index]!, largestAbsolute, largestUlps };
+  return first && { ...first, got: got[first.index], expected: expected[first.index], largestAbsolute, largestUlps };
 }
 
 const largest: Readonly<Partial<Record<DType, number>>> = {
@@ -108,12 +108,12 @@ function allowance(
 ): (index: number) => number {
   if (!isFloat(dtype)) return () => 0;
   if (!("flash" in accuracy || "scaleUlps" in accuracy))
-    return (index) => (accuracy.ulps + 0.5) * ulpOf(dtype, expected[index]!);
+    return (index) => (accuracy.ulps + 0.5) * ulpOf(dtype, expected[index]);
   const finite = expected.filter(Number.isFinite).map(Math.abs);
   const scale = finite.reduce((most, value) => Math.max(most, value), 0);
   if ("scaleUlps" in accuracy) return () => accuracy.scaleUlps * ulpOf(dtype, scale);
   const plainError = (plain ?? []).reduce((most, value, index) => {
-    const error = Math.abs(value - expected[index]!);
+    const error = Math.abs(value - expected[index]);
     return Number.isFinite(error) ? Math.max(most, error) : most;
   }, 0);
   const bound = factor * plainError + (1 + (accuracy.ulps ?? 0)) * ulpOf(dtype, scale);

@@ -15,7 +15,7 @@ function samplesOf(first: unknown, second: unknown): Sample<unknown>[] {
     shapes.flatMap((shape) => layouts.map((layout) => ({ inputs: [{ shape, layout }], options }))),
   );
 }
-const what = ({ inputs, options }: Sample<unknown>) => `${inputs[0]!.shape} ${typeof options} ${String(options)}`;
+const what = ({ inputs, options }: Sample<unknown>) => `${inputs[0].shape} ${typeof options} ${String(options)}`;
 
 describe.each([
   ["equal objects", samplesOf({ dim: 0 }, { dim: 1 }), 4],
@@ -26,12 +26,12 @@ describe.each([
 
   test("on metal a third of the samples runs in the first dtype, and a sixth in each other, in every layout", () => {
     const [first, ...others] = floats.map((dtype) => samplesOn(row, "metal", dtype, false));
-    expect(first!.length).toBe(samples.length / 3);
-    expect(new Set(first!.map(what))).toEqual(new Set(samples.map(what)));
+    expect(first.length).toBe(samples.length / 3);
+    expect(new Set(first.map(what))).toEqual(new Set(samples.map(what)));
     for (const own of others) expect(own.length).toBe(samples.length / 6);
     expect(new Set(others.flat().map(what))).toEqual(new Set(samples.map(what)));
-    for (const own of [first!, others.flat()])
-      expect(new Set(own.map(({ inputs }) => inputs[0]!.layout))).toEqual(new Set(layouts));
+    for (const own of [first, others.flat()])
+      expect(new Set(own.map(({ inputs }) => inputs[0].layout))).toEqual(new Set(layouts));
   });
 
   test("backends other than metal, and exhaustive runs, use every layout", () => {
@@ -45,10 +45,10 @@ describe.each([
 
 test("on reference, samples of many elements run in the first dtype that they have", () => {
   const [few, many] = [[1999], [40, 50]].map((shape) => ({ inputs: [{ shape }], options: undefined }));
-  const onlyHalf = { ...many!, dtypes: ["float16"] as const };
-  const row = { samples: [few!, many!, onlyHalf], dtypes: floats };
-  expect(samplesOn(row, "reference", "float32", false)).toEqual([few!, many!]);
-  expect(samplesOn(row, "reference", "float16", false)).toEqual([few!, onlyHalf]);
+  const onlyHalf = { ...many, dtypes: ["float16"] as const };
+  const row = { samples: [few, many, onlyHalf], dtypes: floats };
+  expect(samplesOn(row, "reference", "float32", false)).toEqual([few, many]);
+  expect(samplesOn(row, "reference", "float16", false)).toEqual([few, onlyHalf]);
   expect(samplesOn(row, "reference", "float16", true)).toEqual(row.samples.slice(0, 3));
   expect(samplesOn(row, "cpu", "float16", false)).toEqual(row.samples);
 });

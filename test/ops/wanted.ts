@@ -88,9 +88,9 @@ function withRoundings(
   expected: readonly Expected[],
 ): readonly Expected[] {
   if (!row.sumLength) return expected;
-  const roundings = roundingsOf(row.sumLength(blocks, options), blocks[0]!.dtype);
+  const roundings = roundingsOf(row.sumLength(blocks, options), blocks[0].dtype);
   const magnitudes = asList(row.oracle(blocks.map(absolute), options, exactly));
-  return expected.map((want, at) => ({ ...want, roundings: magnitudes[at]!.values.map((sum) => roundings * sum) }));
+  return expected.map((want, at) => ({ ...want, roundings: magnitudes[at].values.map((sum) => roundings * sum) }));
 }
 
 const absolute = (block: Block): Block => ({ ...block, values: block.values.map(Math.abs) });
@@ -144,7 +144,7 @@ function gradientRoundings(
   }
   const count = row.gradientRoundings?.(blocks, sample.options) ?? 0;
   return exact.map((gradient, at) => {
-    if (typeof count !== "number") return gradient.map((value, index) => count[at]![index]! * Math.abs(value));
+    if (typeof count !== "number") return gradient.map((value, index) => count[at][index] * Math.abs(value));
     const largest = gradient.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
     return gradient.map(() => count * largest);
   });
@@ -163,8 +163,8 @@ function broadcastRoundings(
   if (counts.every((count) => count <= 1)) return leaves.map((leaf) => new Array(sizeOf(leaf.shape)).fill(0));
   const terms = gradientsFrom(blocks.map((block) => repeated(block, shape)));
   return leaves.map((leaf, at) => {
-    const roundings = counts[at]! > 1 ? roundingsOf(counts[at]!, dtype) : 0;
-    return sumMagnitudes(terms[at]!, leaf.shape, shape).map((sum) => roundings * sum);
+    const roundings = counts[at] > 1 ? roundingsOf(counts[at], dtype) : 0;
+    return sumMagnitudes(terms[at], leaf.shape, shape).map((sum) => roundings * sum);
   });
 }
 

@@ -12,7 +12,7 @@ const sizes = [1, 3, 1023, 2049];
 /** Parameters with gradients of these dtypes, in turn; one has none. */
 function owners(dtypes: readonly FloatDType[], scale = 1): Tensor[] {
   const made = sizes.map((size, at) => {
-    const dtype = dtypes[at % dtypes.length]!;
+    const dtype = dtypes[at % dtypes.length];
     const owner = parameterOf(draw(size, at), dtype === "float64" ? "float64" : "float32");
     const values = draw(size, 50 + at, dtype).map((value) => value * scale);
     owner.grad = tensor(Float64Array.from(values), { dtype });
@@ -58,7 +58,7 @@ describe.each(tested)("clipGradNorm on %s bounds gradients", (backend) => {
         const factor = Math.min(1 / (norm + 1e-6), 1);
         const largest = Math.max(...before.map(Math.abs));
         for (const [index, value] of gradientsOf(list).flat().entries())
-          expect(Math.abs(value - before[index]! * factor)).toBeLessThanOrEqual(1e-6 * factor * largest);
+          expect(Math.abs(value - before[index] * factor)).toBeLessThanOrEqual(1e-6 * factor * largest);
       });
   });
 
@@ -73,7 +73,7 @@ describe.each(tested)("clipGradNorm on %s bounds gradients", (backend) => {
       const after = list.flatMap(({ grad }) => grad ?? []);
       for (const [at, gradient] of after.entries())
         for (const [index, value] of valuesOf(gradient).entries()) {
-          const want = (before[at]![index]! * norm) / 4 / (norm + 1e-6);
+          const want = (before[at][index] * norm) / 4 / (norm + 1e-6);
           expect(Math.abs(value - want)).toBeLessThanOrEqual(ROUNDINGS * ulpOf(gradient.dtype, want));
         }
     });
@@ -92,7 +92,7 @@ describe.each(tested)("clipGradNorm on %s bounds gradients", (backend) => {
       expect(Math.abs(Number(clipGradNorm(list, norm / 8).item()) / norm - 1)).toBeLessThan(1e-6);
       for (const [at, values] of gradientsOf(list).entries())
         for (const [index, value] of values.entries()) {
-          const want = (before[at]![index]! * norm) / 8 / (norm + 1e-6);
+          const want = (before[at][index] * norm) / 8 / (norm + 1e-6);
           expect(Math.abs(value - want)).toBeLessThanOrEqual(ROUNDINGS * ulpOf("float32", want));
         }
     });
@@ -143,8 +143,8 @@ describe("clipGradNorm bounds the norm of all gradients", () => {
     a.grad = tensor([3, 4]);
     b.grad = a.grad;
     clipGradNorm([a, b], Math.SQRT1_2 * 5);
-    expect(valuesOf(a.grad!)[0]).toBeCloseTo(1.5, 5);
-    expect(valuesOf(b.grad!)[1]).toBeCloseTo(2, 5);
+    expect(valuesOf(a.grad)[0]).toBeCloseTo(1.5, 5);
+    expect(valuesOf(b.grad)[1]).toBeCloseTo(2, 5);
   });
 
   test("clipGradNorm without gradients is 0", () => {
@@ -168,6 +168,6 @@ describe("clipGradNorm bounds the norm of all gradients", () => {
     expect(() => clipGradNorm([a, b], 1, { errorIfNonfinite: true })).toThrow(message);
     expect(valuesOf(b.grad)).toEqual([1]);
     clipGradNorm([a, b], 1);
-    expect([valuesOf(a.grad!), valuesOf(b.grad!)]).toEqual([[Number.NaN], [0]]);
+    expect([valuesOf(a.grad), valuesOf(b.grad)]).toEqual([[Number.NaN], [0]]);
   });
 });

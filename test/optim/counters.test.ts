@@ -81,7 +81,7 @@ describe.if(isWatched)("a step on metal takes few launches", () => {
     const hasMaster = options.masterWeights && dtype !== "float32";
     const elements = sizes.reduce((sum, size) => sum + size, 0);
     const state = 4 * (planes + (hasMaster ? 1 : 0));
-    const { device_bytes_read, device_bytes_written } = dispatches[0]!.counters;
+    const { device_bytes_read, device_bytes_written } = dispatches[0].counters;
     expect(device_bytes_read).toBe(elements * (state + bytesOf("bfloat16") + (hasMaster ? 0 : bytesOf(dtype))));
     expect(device_bytes_written).toBe(elements * (state + bytesOf(dtype)));
   });

@@ -13,7 +13,7 @@ const measures = fc.array(fc.oneof(fc.integer({ min: -4, max: 4 }), fc.constant(
  */
 function firstStop(list: readonly number[], patience: number): number {
   const isRecord = (at: number) =>
-    Number.isFinite(list[at]!) && list.slice(0, at).every((before) => !Number.isFinite(before) || list[at]! < before);
+    Number.isFinite(list[at]) && list.slice(0, at).every((before) => !Number.isFinite(before) || list[at] < before);
   const lastRecord = (at: number) => list.findLastIndex((_, own) => own <= at && isRecord(own));
   return list.findIndex((_, at) => at - lastRecord(at) >= patience);
 }

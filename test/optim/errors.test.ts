@@ -72,7 +72,7 @@ const options: readonly Mistake[] = [
   ["lr of a group", () => new SGD([{ parameters: [w()], lr: -2 }]), ArgumentError, /lr.*got -2/],
   [
     "lr later",
-    () => Object.assign(new SGD([w()]).groups[0]!, { lr: Number.NaN }) && stepWith(Number.NaN),
+    () => Object.assign(new SGD([w()]).groups[0], { lr: Number.NaN }) && stepWith(Number.NaN),
     ArgumentError,
     /got NaN/,
   ],
@@ -154,7 +154,7 @@ const options: readonly Mistake[] = [
 
 function stepWith(lr: number): void {
   const optimizer = new SGD([w()]);
-  optimizer.groups[0]!.lr = lr;
+  optimizer.groups[0].lr = lr;
   optimizer.step();
 }
 
@@ -236,7 +236,7 @@ test("no optimizer keeps master weights, or maximizes, unless requested", () => 
   const all: readonly Constructor[] = [Adadelta, Adagrad, Adam, AdamW, Adamax, NAdam, RAdam, RMSprop, SGD, Lion];
   for (const Optimizer of all) {
     const [group] = new Optimizer([w()], {}).groups as readonly { masterWeights?: boolean; maximize?: boolean }[];
-    expect([Optimizer.name, group!.masterWeights ?? false, group!.maximize ?? false]).toEqual([
+    expect([Optimizer.name, group.masterWeights ?? false, group.maximize ?? false]).toEqual([
       Optimizer.name,
       false,
       false,

@@ -28,11 +28,11 @@ describe.each(tested)("a step on %s", (backend) => {
     on(backend, () => {
       const random = new Random(7);
       const [start, slope] = [1, 2].map(() => makeBlock({ shape: [3, 5] }, "float32", random));
-      const w = place(start!, parameter, backend, random);
+      const w = place(start, parameter, backend, random);
       w.requiresGrad = true;
-      w.grad = place(slope!, gradient, backend, random);
-      const plain = parameterOf(start!.values, "float32", [3, 5]);
-      plain.grad = tensor(Float32Array.from(slope!.values), { shape: [3, 5] });
+      w.grad = place(slope, gradient, backend, random);
+      const plain = parameterOf(start.values, "float32", [3, 5]);
+      plain.grad = tensor(Float32Array.from(slope.values), { shape: [3, 5] });
       const around = surroundings(w);
       for (const x of [w, plain]) {
         const optimizer = new AdamW([x], { lr: 0.1 });
@@ -63,7 +63,7 @@ describe.each(tested)("a step on %s", (backend) => {
       empty.grad = zeros([0, 3]);
       const optimizer = new AdamW([b, a, empty], { lr: 0.5, weightDecay: 0 });
       optimizer.step();
-      expect([valuesOf(a)[0]!, valuesOf(b)[0]!]).toEqual([expect.closeTo(0.5, 5), 2]);
+      expect([valuesOf(a)[0], valuesOf(b)[0]]).toEqual([expect.closeTo(0.5, 5), 2]);
       expect(optimizer.stateDict().steps).toEqual({ 0: 0, 1: 1, 2: 0 });
     });
   });
@@ -78,7 +78,7 @@ describe.each(tested)("a step on %s", (backend) => {
         for (const [at, x] of together.entries()) {
           const gradient = () => tensor(Float32Array.from(draw(2, at + 7 * skipped)));
           x.grad = at === skipped ? null : gradient();
-          alone[at]!.grad = at === skipped ? null : gradient();
+          alone[at].grad = at === skipped ? null : gradient();
         }
         one.step();
         for (const optimizer of each) optimizer.step();
@@ -97,10 +97,10 @@ describe.each(tested)("a step on %s", (backend) => {
         return valuesOf(w)[0];
       };
       expect(step()).toBe(0.875); // the momentum is 0.25
-      optimizer.groups[0]!.momentum = 0;
+      optimizer.groups[0].momentum = 0;
       expect(step()).toBe(0.75);
       expect(Object.keys(optimizer.stateDict().tensors)).toEqual(["0.master"]);
-      optimizer.groups[0]!.momentum = 0.5;
+      optimizer.groups[0].momentum = 0.5;
       expect(step()).toBe(0.625); // the momentum restarts
     });
   });
@@ -120,9 +120,8 @@ describe.each(tested)("a step on %s", (backend) => {
 function surroundings(x: Tensor): unknown[] {
   const all = Array.from(x.storage.array("float32"));
   const own = new Set<number>();
-  for (let row = 0; row < x.shape[0]!; row++)
-    for (let column = 0; column < x.shape[1]!; column++)
-      own.add(x.offset + row * x.strides[0]! + column * x.strides[1]!);
+  for (let row = 0; row < x.shape[0]; row++)
+    for (let column = 0; column < x.shape[1]; column++) own.add(x.offset + row * x.strides[0] + column * x.strides[1]);
   return all.filter((_, at) => !own.has(at));
 }
 
@@ -197,7 +196,7 @@ describe.if(tested.includes("metal"))("failed command buffers on metal are compu
     const got = withBackend("metal", () => train((step) => metalContext().injectFault(kind, plan(step))));
     for (const each of ["command-buffer", "allocate", "library"] as const)
       metalContext().injectFault(each, { count: 0 });
-    for (const [at, value] of got.entries()) expect(Math.abs(value - wanted[at]!)).toBeLessThan(1e-5);
+    for (const [at, value] of got.entries()) expect(Math.abs(value - wanted[at])).toBeLessThan(1e-5);
     const fellBack = codepaths().filter(({ backend, reason }) => backend !== "metal" && cause.test(reason));
     expect(fellBack.map(({ operation }) => operation)).toContain("optimizerUpdate");
     forgetFailures();

@@ -19,7 +19,7 @@ function expectNear(got: Tensor, wanted: readonly number[], computed: FloatDType
   const epsilon = Math.max(epsilons[got.dtype as FloatDType], epsilons[computed]);
   const least = got.dtype === "float16" ? 2 ** -24 : 0;
   const bounds = wanted.map((value) => 4 * epsilon * Math.abs(value) + least);
-  const far = valuesOf(got).filter((value, at) => !(Math.abs(value - wanted[at]!) <= bounds[at]!));
+  const far = valuesOf(got).filter((value, at) => !(Math.abs(value - wanted[at]) <= bounds[at]));
   expect([got.dtype, far]).toEqual([got.dtype, []]);
 }
 
@@ -33,7 +33,7 @@ interface Drawn {
 /** A list of parameters with gradients: dtypes and sizes are drawn, so that neighbors differ. */
 function drawn(random: Random, dtypes: readonly FloatDType[]): Drawn[] {
   return Array.from({ length: 9 }, () => {
-    const dtype = dtypes[random.integer(0, dtypes.length - 1)]!;
+    const dtype = dtypes[random.integer(0, dtypes.length - 1)];
     const size = random.integer(1, 40);
     const [start, gradient] = [1, 2].map(() => draw(size, random.integer(1, 1e6), dtype)) as [number[], number[]];
     const parameter = parameterOf(start, dtype);
@@ -92,9 +92,9 @@ describe.each(tested)("lists of several dtypes on %s", (backend) => {
         averages.update();
         const tensors = Object.values(averages.stateDict().tensors);
         for (const [at, { parameter, dtype, start }] of own.entries()) {
-          const mean = start.map((value, i) => (value + valuesOf(parameter)[i]!) / 2);
-          expect(tensors[at]!.dtype).toBe(dtype === "float64" ? "float64" : "float32");
-          expectNear(tensors[at]!, mean);
+          const mean = start.map((value, i) => (value + valuesOf(parameter)[i]) / 2);
+          expect(tensors[at].dtype).toBe(dtype === "float64" ? "float64" : "float32");
+          expectNear(tensors[at], mean);
         }
         averages.withAverages(() => {
           for (const { parameter, dtype } of own) expect(parameter.dtype).toBe(dtype);

@@ -7,16 +7,16 @@ type Matrix = readonly (readonly number[])[];
 
 const matrixOf = (values: readonly number[], columns: number): Matrix =>
   Array.from({ length: values.length / columns }, (_, row) => values.slice(row * columns, (row + 1) * columns));
-const transposed = (a: Matrix): Matrix => a[0]!.map((_, column) => a.map((row) => row[column]!));
+const transposed = (a: Matrix): Matrix => a[0].map((_, column) => a.map((row) => row[column]));
 const product = (a: Matrix, b: Matrix): Matrix =>
-  a.map((row) => b[0]!.map((_, column) => row.reduce((sum, value, k) => sum + value * b[k]![column]!, 0)));
+  a.map((row) => b[0].map((_, column) => row.reduce((sum, value, k) => sum + value * b[k][column], 0)));
 const combined = (p: number, a: Matrix, q: number, b: Matrix): Matrix =>
-  a.map((row, i) => row.map((value, j) => p * value + q * b[i]![j]!));
+  a.map((row, i) => row.map((value, j) => p * value + q * b[i][j]));
 
 /** `zeropower_via_newtonschulz5` of https://github.com/KellerJordan/Muon. */
 function orthogonal(g: Matrix): Matrix {
   const [a, b, c] = [3.4445, -4.775, 2.0315];
-  if (g.length > g[0]!.length) return transposed(orthogonal(transposed(g)));
+  if (g.length > g[0].length) return transposed(orthogonal(transposed(g)));
   const size = Math.sqrt(g.flat().reduce((sum, value) => sum + value ** 2, 0));
   let x = g.map((row) => row.map((value) => value / size));
   for (let step = 0; step < 5; step++) {
@@ -34,7 +34,7 @@ function expected(start: Matrix, gradients: readonly Matrix[], nesterov: boolean
   for (const g of gradients) {
     m = combined(momentum, m, 1 - momentum, g);
     const direction = orthogonal(nesterov ? combined(momentum, m, 1 - momentum, g) : m);
-    const scale = Math.sqrt(Math.max(1, p.length / p[0]!.length));
+    const scale = Math.sqrt(Math.max(1, p.length / p[0].length));
     p = combined(1 - lr * decay, p, -lr * scale, direction);
   }
   return p.flat();
@@ -61,7 +61,7 @@ describe.each(tested)("Muon on %s equals its formula", (backend) => {
       const matrices = gradients.map((gradient) => matrixOf(gradient, columns));
       const want = expected(matrixOf(start, columns), matrices, nesterov);
       // Each of the five steps amplifies rounding errors by the polynomial's slope, 3.4.
-      for (const [at, value] of valuesOf(w).entries()) expect(Math.abs(value - want[at]!)).toBeLessThan(1e-5);
+      for (const [at, value] of valuesOf(w).entries()) expect(Math.abs(value - want[at])).toBeLessThan(1e-5);
     });
   });
 });
@@ -73,7 +73,7 @@ test("Muon's steps have singular values of about 1", () => {
   const step = matrixOf(valuesOf(w), 6);
   const gram = product(step, transposed(step));
   // Singular values are between about 0.7 and 1.2, so the mean of their squares is between 0.45 and 1.5.
-  const trace = gram.reduce((sum, row, at) => sum + row[at]!, 0) / 4;
+  const trace = gram.reduce((sum, row, at) => sum + row[at], 0) / 4;
   expect(trace).toBeGreaterThan(0.45);
   expect(trace).toBeLessThan(1.5);
 });
@@ -88,7 +88,7 @@ test("Muon keeps float32 copies of bfloat16 parameters", () => {
     ]);
     muon.step();
   }
-  const master = valuesOf(muon.stateDict().tensors["0.master"]!);
+  const master = valuesOf(muon.stateDict().tensors["0.master"]);
   expect(master[0]).toBeLessThan(0.995); // a single step is too small for bfloat16
   expect(valuesOf(w)[0]).toBeLessThan(1);
 });

@@ -53,7 +53,7 @@ export class Oracle {
     this.corrections = { first: 1 - this.beta1 ** this.steps, second: 1 - this.beta2 ** this.steps };
     const { optimizer, maximize } = this.options;
     for (let i = 0; i < this.p.length; i++) {
-      const g = maximize ? -gradient[i]! : gradient[i]!;
+      const g = maximize ? -gradient[i] : gradient[i];
       const next = optimizer === "SGD" ? this.sgd(i, g) : optimizer === "Lion" ? this.lion(i, g) : this.adam(i, g);
       this.p[i] = this.store(next);
     }
@@ -71,13 +71,13 @@ export class Oracle {
     const v = this.state[1];
     const w = this.state[2];
     const isDecoupled = optimizer === "AdamW";
-    const g = isDecoupled ? gradient : r(gradient + r(weightDecay * this.p[i]!));
-    const p = isDecoupled ? r(this.p[i]! - r(lr * weightDecay * this.p[i]!)) : this.p[i]!;
-    m[i] = this.average(m[i]!, this.beta1, g);
-    v[i] = this.average(v[i]!, this.beta2, r(g * g));
-    w[i] = Math.max(w[i]!, v[i]!);
-    const first = r(m[i]! / this.corrections.first);
-    const second = r((amsgrad ? w[i]! : v[i]!) / this.corrections.second);
+    const g = isDecoupled ? gradient : r(gradient + r(weightDecay * this.p[i]));
+    const p = isDecoupled ? r(this.p[i] - r(lr * weightDecay * this.p[i])) : this.p[i];
+    m[i] = this.average(m[i], this.beta1, g);
+    v[i] = this.average(v[i], this.beta2, r(g * g));
+    w[i] = Math.max(w[i], v[i]);
+    const first = r(m[i] / this.corrections.first);
+    const second = r((amsgrad ? w[i] : v[i]) / this.corrections.second);
     return r(p - r(r(lr * first) / r(r(Math.sqrt(second)) + eps)));
   }
 
@@ -85,19 +85,19 @@ export class Oracle {
     const { lr, momentum, dampening, nesterov, weightDecay } = this.options;
     const r = this.round;
     const m = this.state[0];
-    const g = r(gradient + r(weightDecay * this.p[i]!));
-    if (momentum === 0) return r(this.p[i]! - r(lr * g));
-    m[i] = this.steps === 1 ? g : r(r(momentum * m[i]!) + r((1 - dampening) * g));
-    return r(this.p[i]! - r(lr * (nesterov ? r(g + r(momentum * m[i]!)) : m[i]!)));
+    const g = r(gradient + r(weightDecay * this.p[i]));
+    if (momentum === 0) return r(this.p[i] - r(lr * g));
+    m[i] = this.steps === 1 ? g : r(r(momentum * m[i]) + r((1 - dampening) * g));
+    return r(this.p[i] - r(lr * (nesterov ? r(g + r(momentum * m[i])) : m[i])));
   }
 
   private lion(i: number, g: number): number {
     const { lr, weightDecay } = this.options;
     const r = this.round;
     const m = this.state[0];
-    const direction = Math.sign(this.average(m[i]!, this.beta1, g));
-    m[i] = this.average(m[i]!, this.beta2, g);
-    return r(this.p[i]! - r(lr * r(direction + r(weightDecay * this.p[i]!))));
+    const direction = Math.sign(this.average(m[i], this.beta1, g));
+    m[i] = this.average(m[i], this.beta2, g);
+    return r(this.p[i] - r(lr * r(direction + r(weightDecay * this.p[i]))));
   }
 }
 

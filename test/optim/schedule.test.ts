@@ -82,7 +82,7 @@ describe("averaged weights can be swapped in", () => {
     averages.update();
     shift(parameter, 2);
     averages.update();
-    const average = averages.stateDict().tensors["0"]!;
+    const average = averages.stateDict().tensors["0"];
     expect([average.dtype, average.toArray()]).toEqual(["float32", [257]]);
   });
 });

@@ -109,7 +109,7 @@ describe("stateDict names the parameters", () => {
     expect(steps).toEqual({ "layer.weight": 1, "layer.bias": 1 });
     expect(groups.map(({ parameters }) => parameters)).toEqual([["layer.weight", "layer.bias"]]);
     expect(optimizer).toBe("SGD");
-    expect(tensors["layer.weight.momentum"]!.shape).toEqual([2, 3]);
+    expect(tensors["layer.weight.momentum"].shape).toEqual([2, 3]);
   });
 
   test("loadStateDict loads options of groups, and learning rates of a schedule", () => {

@@ -63,7 +63,7 @@ class Subject {
 
   constructor({ options, masterWeights }: Case, at: number, size: number, dtype: (typeof dtypes)[number]) {
     const start = draw(size, at, dtype);
-    const gradientDType = dtypes[(at + Math.floor(at / dtypes.length)) % dtypes.length]!;
+    const gradientDType = dtypes[(at + Math.floor(at / dtypes.length)) % dtypes.length];
     const toTensor = (values: readonly number[], own: (typeof dtypes)[number]) =>
       keep(tensor(Float64Array.from(values), { dtype: own }));
     this.values = Array.from({ length: PERIOD }, (_, step) => draw(size, 1000 * at + step, gradientDType));
@@ -83,22 +83,22 @@ class Subject {
     );
     for (const oracle of [this.exact, this.plain]) {
       oracle.steps = steps;
-      for (const [row, fill] of fills.entries()) oracle.state[row]!.set(averages.map(fill));
+      for (const [row, fill] of fills.entries()) oracle.state[row].set(averages.map(fill));
     }
   }
 
   stateTensor(name: string): Tensor {
     const { shape } = this.parameter;
-    const values = name === "master" ? this.exact.p : this.exact.state[places[name]!];
+    const values = name === "master" ? this.exact.p : this.exact.state[places[name]];
     return tensor(values, { dtype: "float32", shape });
   }
 
   prepare(step: number): void {
-    this.parameter.grad = this.gradients[step % PERIOD]!;
+    this.parameter.grad = this.gradients[step % PERIOD];
   }
 
   follow(step: number): void {
-    for (const oracle of [this.exact, this.plain]) oracle.step(this.values[step % PERIOD]!);
+    for (const oracle of [this.exact, this.plain]) oracle.step(this.values[step % PERIOD]);
   }
 }
 
@@ -114,8 +114,8 @@ function namesIn({ dtype }: Tensor, group: object): string[] {
 /** The oracles' state, in the form of an optimizer's. */
 function stateOf(optimizer: ReturnType<typeof make>, subjects: readonly Subject[], steps: number) {
   const tensors = optimizer.slots.flatMap((slot, index) =>
-    namesIn(slot.parameter, optimizer.groups[0]!).map(
-      (key) => [`${slot.name}.${key}`, subjects[index]!.stateTensor(key)] as const,
+    namesIn(slot.parameter, optimizer.groups[0]).map(
+      (key) => [`${slot.name}.${key}`, subjects[index].stateTensor(key)] as const,
     ),
   );
   return {

@@ -12,7 +12,7 @@ const dtypes: readonly FloatDType[] = ["float32", "bfloat16", "float16", "float6
 
 /** Parameters of these sizes; if there are several dtypes, they alternate. */
 const parametersOf = (own: readonly FloatDType[]): Tensor[] =>
-  sizes.map((size, at) => parameterOf(draw(size, at, own[at % own.length]!), own[at % own.length]!));
+  sizes.map((size, at) => parameterOf(draw(size, at, own[at % own.length]), own[at % own.length]));
 
 function steps(optimizers: readonly { step(): void }[], parameters: readonly Tensor[]): void {
   for (let step = 0; step < 3; step++) {
@@ -81,15 +81,15 @@ test("AdamW equals its formula in float64, for parameters of every size", () => 
     const parameters = parametersOf(["float64"]);
     const starts = parameters.map(valuesOf);
     const gradients = parameters.map(({ size }, at) => draw(size, 1000 + at));
-    for (const [at, x] of parameters.entries()) x.grad = tensor(gradients[at]!, { dtype: "float64" });
+    for (const [at, x] of parameters.entries()) x.grad = tensor(gradients[at], { dtype: "float64" });
     new optim.AdamW(parameters, { lr: 0.1, weightDecay: 0.5, eps: 1e-8 }).step();
     for (const [at, x] of parameters.entries()) {
       // In the first step, the corrected moments are the gradient and its square.
-      const wanted = starts[at]!.map((p, i) => {
-        const g = gradients[at]![i]!;
+      const wanted = starts[at].map((p, i) => {
+        const g = gradients[at][i];
         return p - 0.1 * (0.5 * p + g / (Math.abs(g) + 1e-8));
       });
-      const worst = valuesOf(x).reduce((most, p, i) => Math.max(most, Math.abs(p - wanted[i]!)), 0);
+      const worst = valuesOf(x).reduce((most, p, i) => Math.max(most, Math.abs(p - wanted[i])), 0);
       expect([at, worst < 1e-14]).toEqual([at, true]);
     }
   });
@@ -119,7 +119,7 @@ test("state stays in place while some parameters have no gradient", () => {
     steps([optimizer], parameters);
     const before = storages();
     expect(before.size).toBe(1);
-    parameters[4]!.grad = null;
+    parameters[4].grad = null;
     optimizer.step();
     expect(storages()).toEqual(before);
   });

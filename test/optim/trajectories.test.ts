@@ -75,7 +75,7 @@ describe.each(tested)("PyTorch's trajectories on %s", (backend) => {
         optimizer.step();
         const plain = own.parameters[index + 1];
         if (!plain) continue;
-        const exact = exactOf(own)[index + 1]!;
+        const exact = exactOf(own)[index + 1];
         const roundings = own.dtype === "float64" ? exact.map(() => ROUNDINGS * (index + 1)) : undefined;
         const wrong = compare(own.dtype, valuesOf(parameter), exact, plain, { flash: true }, 2, roundings);
         expect(wrong && { step: index + 1, ...wrong }).toBeUndefined();
@@ -99,9 +99,9 @@ test.each(named)("ReduceLROnPlateau follows PyTorch: %s", (_, { options, measure
   const optimizer = new optim.SGD([parameterOf([1])], { lr: 1 });
   let plateau = new optim.ReduceOnPlateau(optimizer, options);
   for (const [at, measure] of measures.entries()) {
-    const before = optimizer.groups[0]!.lr;
-    expect(plateau.step(measure)).toBe(optimizer.groups[0]!.lr < before);
-    expect(optimizer.groups[0]!.lr).toBeCloseTo(rates[at]!, 14);
+    const before = optimizer.groups[0].lr;
+    expect(plateau.step(measure)).toBe(optimizer.groups[0].lr < before);
+    expect(optimizer.groups[0].lr).toBeCloseTo(rates[at], 14);
     const state: unknown = JSON.parse(JSON.stringify(plateau.stateDict()));
     plateau = new optim.ReduceOnPlateau(optimizer, options);
     plateau.loadStateDict(state as optim.PlateauState);
@@ -119,7 +119,7 @@ test.each(averages)("averages follow PyTorch's AveragedModel with a decay of $de
   }
   const trained = valuesOf(parameter);
   averages.withAverages(() => {
-    for (const [at, value] of valuesOf(parameter).entries()) expect(value).toBeCloseTo(average[at]!, 13);
+    for (const [at, value] of valuesOf(parameter).entries()) expect(value).toBeCloseTo(average[at], 13);
   });
   expect(valuesOf(parameter)).toEqual(trained);
 });
@@ -149,24 +149,24 @@ describe.each(["cpu", "reference"] as const)("PyTorch's L-BFGS on %s", (backend)
       let evaluations = 0;
       const closure = (of: optim.LBFGS) => () => {
         of.zeroGrad();
-        const loss = functions[name](cat([first!, second!]), own);
+        const loss = functions[name](cat([first, second]), own);
         loss.backward();
         evaluations++;
         return loss;
       };
-      let optimizer = new optim.LBFGS([first!, second!], options);
+      let optimizer = new optim.LBFGS([first, second], options);
       const steps = Math.max(...Object.keys(shown).map(Number));
       for (let step = 1; step <= steps; step++) {
         optimizer.step(closure(optimizer));
         const state = optimizer.stateDict();
-        optimizer = new optim.LBFGS([first!, second!], { lr: 0.5 });
+        optimizer = new optim.LBFGS([first, second], { lr: 0.5 });
         optimizer.loadStateDict(state);
         const want = shown[step];
         if (!want) continue;
         expect([step, evaluations]).toEqual([step, want.evaluations]);
-        const got = [...valuesOf(first!), ...valuesOf(second!)];
+        const got = [...valuesOf(first), ...valuesOf(second)];
         // the curvature of the valley amplifies rounding errors, by about 10⁴
-        for (const [at, value] of want.x.entries()) expect(Math.abs(got[at]! - value)).toBeLessThan(1e-9);
+        for (const [at, value] of want.x.entries()) expect(Math.abs(got[at] - value)).toBeLessThan(1e-9);
       }
     });
   });
@@ -190,5 +190,5 @@ test("L-BFGS on metal finds the minimum that float64 finds", () => {
   const exact = minimum("cpu", "float64");
   // Once a float32 loss stops changing, the error of the parameters is about the square root of its precision.
   for (const [at, value] of minimum("metal", "float32").entries())
-    expect(Math.abs(value - exact[at]!)).toBeLessThan(Math.sqrt(2 ** -24));
+    expect(Math.abs(value - exact[at])).toBeLessThan(Math.sqrt(2 ** -24));
 });

@@ -46,7 +46,7 @@ export async function writeWalk(folder: string): Promise<void> {
     target: "bun",
     plugins: [withPackage],
   });
-  await Bun.write(join(folder, "walk.js"), outputs[0]!);
+  await Bun.write(join(folder, "walk.js"), outputs[0]);
   const rows = operationNames.map((name) => [name, calls[name](makeOperands(4)).map(written)]);
   await Bun.write(join(folder, "operations.json"), JSON.stringify(Object.fromEntries(rows)));
 }

@@ -45,7 +45,7 @@ async function importsOf(...bundles: readonly string[]): Promise<string[]> {
   const texts = bundles.map((bundle) => Bun.file(join(installed, "src", "bundle", bundle)).text());
   const text = (await Promise.all(texts)).join("\n");
   const found = [...text.matchAll(/\b(?:from|import\(|require\()"([a-z@][\w@/.-]*|\.\.\/vendor\/\w+\.js)"/g)].map(
-    ([, name]) => name!,
+    ([, name]) => name,
   );
   return [...new Set(found)].filter((name) => !isBuiltin(name)).sort();
 }
@@ -132,7 +132,7 @@ export function testCommands(): void {
 
     test("the list of commands is complete", () => {
       const { out } = bun("x", "orchard", "--help");
-      const names = [...out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!);
+      const names = [...out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name);
       expect(names.sort()).toEqual([...Object.keys(lines), "help", "serve"].sort());
     });
 

@@ -58,12 +58,12 @@ const namesOf = (name: string): string[] => name.split(".").map((_, at, parts) =
 
 function lineOf(name: string, value: unknown): Line | undefined {
   if (name in own) return own[name];
-  if (name in ofMetal) return device === "metal" ? ofMetal[name] : () => needsDevice(ofMetal[name]!);
+  if (name in ofMetal) return device === "metal" ? ofMetal[name] : () => needsDevice(ofMetal[name]);
   if (typeof value !== "function") return undefined;
   if (value.prototype instanceof Error) return () => construct(value as ErrorClass, name);
-  if (name in operations) return () => value(...operations[name]!.map(revived));
+  if (name in operations) return () => value(...operations[name].map(revived));
   const found = namesOf(name).find((one) => one in calls);
-  return found === undefined ? undefined : () => calls[found]![0](...(calls[found]![1]() as never[]));
+  return found === undefined ? undefined : () => calls[found][0](...(calls[found][1]() as never[]));
 }
 
 type ErrorClass = new (operation: string, code: string, message: string) => Error;

@@ -6,7 +6,7 @@ import { blockFormat, ggmlFormats } from "../../src/quant/formats.ts";
 import { bytesIn } from "../io/bytes.ts";
 import { blocks, blocksOf, on, places } from "./fixtures.ts";
 
-const weights = blocks["weights"]!;
+const weights = blocks["weights"];
 /** The formats that the package packs. It unpacks all formats. */
 const packedThere = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "mxfp4", "f16", "bf16"] as const;
 
@@ -25,7 +25,7 @@ test("the package packs eight of the formats, and unpacks all fourteen", () => {
 });
 
 describe.each(packedThere)("quantizeGgml %s equals the package's bits", (format) => {
-  const expected = bytesIn(blocks[`${format.toLowerCase()}.quantized`]!);
+  const expected = bytesIn(blocks[`${format.toLowerCase()}.quantized`]);
 
   test("quantizeGgml equals the package's packing, bit for bit", () => {
     const w = quantizeGgml(weights, format);
@@ -37,18 +37,18 @@ describe.each(packedThere)("quantizeGgml %s equals the package's bits", (format)
 
   test("quantizeGgml accepts float64, strides and several axes", () => {
     const { shape } = weights;
-    const doubled = weights.to("float64").reshape([2, shape[0]! / 2, shape[1]!]);
+    const doubled = weights.to("float64").reshape([2, shape[0] / 2, shape[1]]);
     const strided = doubled.transpose(0, 1).contiguous().transpose(0, 1);
     const w = quantizeGgml(strided, format);
-    expect(w.shape).toEqual([2, shape[0]! / 2, shape[1]!]);
+    expect(w.shape).toEqual([2, shape[0] / 2, shape[1]]);
     expect(differences(bytesIn(w.parts.packed), expected)).toEqual(same(expected.length));
   });
 });
 
 describe.each(ggmlFormats)("dequantizeGgml %s equals the package's bits", (format) => {
-  const packed = blocks[`${format.toLowerCase()}.packed`]!;
-  const values = blocks[`${format.toLowerCase()}.values`]!;
-  const w = blocksOf(format, values.shape[0]!, bytesIn(packed));
+  const packed = blocks[`${format.toLowerCase()}.packed`];
+  const values = blocks[`${format.toLowerCase()}.values`];
+  const w = blocksOf(format, values.shape[0], bytesIn(packed));
 
   test.each(places)("on %s equals the package's unpacking, bit for bit", (backend) => {
     const got = on(backend, () => dequantizeGgml(w));
@@ -66,7 +66,7 @@ describe.each(ggmlFormats)("dequantizeGgml %s equals the package's bits", (forma
 
   test("blocks have as many bytes as GGML states", () => {
     const { values: count, bytes } = blockFormat(format);
-    expect(packed.shape).toEqual([values.shape[0]!, (values.shape[1]! / count) * bytes]);
+    expect(packed.shape).toEqual([values.shape[0], (values.shape[1] / count) * bytes]);
   });
 });
 
@@ -101,7 +101,7 @@ test.each(places)("mxfp4 is exact on %s: every element with every scale", (backe
   const scales = Array.from({ length: 255 }, (_, e) => e);
   const nibbles = Array.from({ length: 16 }, (_, at) => at | ((15 - at) << 4));
   const bytes = Uint8Array.from(scales.flatMap((e) => [e, ...nibbles]));
-  const elementOf = (nibble: number) => (nibble & 8 ? -1 : 1) * elements[nibble & 7]!;
+  const elementOf = (nibble: number) => (nibble & 8 ? -1 : 1) * elements[nibble & 7];
   const expected = scales.flatMap((e) =>
     Array.from({ length: 32 }, (_, at) => Math.fround(elementOf(at < 16 ? at : 31 - at) * 2 ** (e - 127))),
   );

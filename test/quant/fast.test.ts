@@ -76,7 +76,7 @@ function lowsOf(w: QuantizedTensor): Float64Array | undefined {
   if (head === undefined) return undefined;
   const { bytes } = blockFormat(format);
   const own = bytesIn(parts.packed).map((byte, at) => (head(at % bytes) ? byte : 0));
-  return valuesOf(blocksOf(format, w.shape[0]!, own));
+  return valuesOf(blocksOf(format, w.shape[0], own));
 }
 
 const ratioOf = (got: Tensor, x: Tensor, w: QuantizedTensor) => worstRatio(got, rounded(x), w, false, lowsOf(w));
@@ -300,7 +300,7 @@ test.each(withLevels.map((format) => [formatName(format), format] as const))(
       );
       const different = new Set(results.map((y) => Bun.hash(bytesIn(y))));
       expect([count, different.size]).toEqual([count, Math.min(inOrder.length, 1)]);
-      if (count === 47 && results.length > 0) expect(ratioOf(results[0]!, x, w)).toBeLessThanOrEqual(1);
+      if (count === 47 && results.length > 0) expect(ratioOf(results[0], x, w)).toBeLessThanOrEqual(1);
     }
     configure(native, "isa", initial);
     configure(native, "threads", "auto");
@@ -337,7 +337,7 @@ test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("metal always computes exactl
   for (const count of [2, 7]) {
     const x = wave(count, 64, 0.5);
     const [exact, own] = on("metal", () => [quantizedMatmul(x, w), quantizedMatmul(x, w, fast)]);
-    expect(own!.toArray()).toEqual(exact!.toArray());
+    expect(own.toArray()).toEqual(exact.toArray());
   }
 });
 
@@ -350,11 +350,11 @@ test.each(roundingPlaces)("exact is the default, and gradients match the exact p
     matmulGgml(x, w, { precision: "exact" }),
     matmulGgml(x, w, fast),
   ]);
-  expect(exact!.toArray()).toEqual(plain!.toArray());
-  expect(own!.toArray()).not.toEqual(plain!.toArray());
+  expect(exact.toArray()).toEqual(plain.toArray());
+  expect(own.toArray()).not.toEqual(plain.toArray());
   const gradOutputs = [wave(3, 8, 0.7)];
-  const [expected, got] = on(backend, () => [plain!, own!].map((y) => grad([y], [x], { gradOutputs })[0]!.toArray()));
-  expect(got).toEqual(expected!);
+  const [expected, got] = on(backend, () => [plain, own].map((y) => grad([y], [x], { gradOutputs })[0].toArray()));
+  expect(got).toEqual(expected);
 });
 
 test("codepaths() says which precision ran", () => {

@@ -18,7 +18,7 @@ import { QuantizedTensor } from "../../src/quant/quantized_tensor.ts";
 import { bytesIn } from "../io/bytes.ts";
 import { groups, on, places } from "./fixtures.ts";
 
-const weights = groups["weights"]!;
+const weights = groups["weights"];
 const hex = (x: Tensor): string => new Bun.CryptoHasher("sha256").update(bytesIn(x)).digest("hex");
 const numbers = (x: Tensor): Float64Array => Float64Array.from(x.dataSync() as ArrayLike<number>);
 
@@ -43,9 +43,9 @@ test("MLX's fixtures have every number of bits with every group size", () => {
 });
 
 describe.each(cases)("weights are read in MLX's format $key", ({ key, bits, groupSize, scaleDType }) => {
-  const packed = groups[`${key}.weight`]!;
-  const scales = groups[`${key}.scales`]!;
-  const biases = groups[`${key}.biases`]!;
+  const packed = groups[`${key}.weight`];
+  const scales = groups[`${key}.scales`];
+  const biases = groups[`${key}.biases`];
 
   test("quantize packs as MLX does, bit for bit", () => {
     const { parts, format } = quantize(weights.to(scaleDType), { bits, groupSize });
@@ -64,15 +64,15 @@ describe.each(cases)("weights are read in MLX's format $key", ({ key, bits, grou
     const [words, scale, bias] = [packed.dataSync() as Uint32Array, numbers(scales), numbers(biases)];
     const expected = got.map((_, at) => {
       const bit = at * bits; // levels are contiguous, and a row is a whole number of words
-      const both = BigInt(words[bit >> 5]!) | (BigInt(words[(bit >> 5) + 1] ?? 0) << 32n);
+      const both = BigInt(words[bit >> 5]) | (BigInt(words[(bit >> 5) + 1] ?? 0) << 32n);
       const level = Number((both >> BigInt(bit & 31)) & BigInt(2 ** bits - 1));
       const group = Math.floor(at / groupSize);
-      return Math.fround(Math.fround(scale[group]! * level) + bias[group]!);
+      return Math.fround(Math.fround(scale[group] * level) + bias[group]);
     });
     expect(got).toEqual(expected);
     const values = groups[`${key}.values`];
     if (values) {
-      const worst = Math.max(...numbers(values).map((value, at) => Math.abs(value - got[at]!) / (Math.abs(value) + 1)));
+      const worst = Math.max(...numbers(values).map((value, at) => Math.abs(value - got[at]) / (Math.abs(value) + 1)));
       expect(worst).toBeLessThan(2 ** -22); // MLX may fuse the product and the sum
     }
   });
@@ -87,7 +87,7 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
   const exact = numbers(w);
   const errorOf = (rounding: "nearest" | "leastSquares", scaleDType: ScaleDType): Float64Array => {
     const own = quantize(w, { ...format, rounding, scaleDType });
-    return numbers(dequantize(own)).map((value, at) => value - exact[at]!);
+    return numbers(dequantize(own)).map((value, at) => value - exact[at]);
   };
   const squares = (errors: Float64Array): number => errors.reduce((sum, error) => sum + error * error, 0);
 
@@ -111,9 +111,9 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
     "least squares with scales in %s has a smaller error than rounding to the nearest",
     (scaleDType) => {
       const [fitted, nearest] = [errorOf("leastSquares", scaleDType), errorOf("nearest", scaleDType)].map(squares);
-      expect(fitted).toBeLessThanOrEqual(nearest!);
+      expect(fitted).toBeLessThanOrEqual(nearest);
       // steps of bfloat16 are too wide to refine the scale of 8 bits
-      if (scaleDType !== "bfloat16" || format.bits < 8) expect(fitted).toBeLessThan(nearest!);
+      if (scaleDType !== "bfloat16" || format.bits < 8) expect(fitted).toBeLessThan(nearest);
     },
   );
 
@@ -122,7 +122,7 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
       for (const dtype of scaleDTypes) {
         const own = quantize(w, { ...format, scaleDType });
         const [reference, cpu] = places.map((backend) => on(backend, () => dequantize(own, { dtype })));
-        expect([scaleDType, dtype, hex(cpu!)]).toEqual([scaleDType, dtype, hex(reference!)]);
+        expect([scaleDType, dtype, hex(cpu)]).toEqual([scaleDType, dtype, hex(reference)]);
       }
   });
 });

@@ -81,7 +81,7 @@ describe.each(isas)("quantizedMatmul with %s", (isa) => {
         const [expected, got] = (["reference", "cpu"] as const).map((backend) =>
           on(backend, () => bytesIn(dequantize(w))),
         );
-        expect([formatName(format), Buffer.compare(got!, expected!)]).toEqual([formatName(format), 0]);
+        expect([formatName(format), Buffer.compare(got, expected)]).toEqual([formatName(format), 0]);
       }
   });
 
@@ -108,7 +108,7 @@ describe.each(isas)("quantizedMatmul with %s", (isa) => {
           ]);
         }
         const [expected, got] = (["reference", "cpu"] as const).map((place) => on(place, () => bytesIn(dequantize(w))));
-        expect([formatName(w.format), Buffer.compare(got!, expected!)]).toEqual([formatName(w.format), 0]);
+        expect([formatName(w.format), Buffer.compare(got, expected)]).toEqual([formatName(w.format), 0]);
       }
   });
 });
@@ -120,7 +120,7 @@ test("many rows of x on cpu are right, for which weights are unpacked in two blo
   const y = on("cpu", () => quantizedMatmul(x, w));
   const [own] = on("cpu", () => grad([y], [x], { gradOutputs: [cotangent] }));
   expect(worstRatio(y.detach(), x.detach(), w)).toBeLessThanOrEqual(1);
-  expect(worstRatio(own!, cotangent, w, true)).toBeLessThanOrEqual(1);
+  expect(worstRatio(own, cotangent, w, true)).toBeLessThanOrEqual(1);
 });
 
 test.each(places)("x with two axes of any strides gives the bits of a copy, on %s", (backend) => {
@@ -130,7 +130,7 @@ test.each(places)("x with two axes of any strides gives the bits of a copy, on %
     const turned = stored.slice(0, { start: 1, end: 129, step: 2 }).transpose(0, 1);
     for (const x of [turned, turned.flip(1), turned.slice(0, { start: 2, end: 3 }).expand([5, 64])]) {
       const [got, expected] = on(backend, () => [quantizedMatmul(x, w), quantizedMatmul(x.contiguous(), w)]);
-      expect(got!.toArray()).toEqual(expected!.toArray());
+      expect(got.toArray()).toEqual(expected.toArray());
     }
   }
 });
@@ -242,7 +242,7 @@ test.each(places)("gradients of second order reach x through the compressed weig
   const [second, first] = on(backend, () => {
     const y = quantizedMatmul(x, w);
     const [own] = grad([sum(y.mul(y))], [x], { createGraph: true });
-    return [grad([sum(own!.mul(own!))], [x])[0]!, own!];
+    return [grad([sum(own.mul(own))], [x])[0], own];
   });
   // The gradient of Σ y² is 2 x Wᵀ W, and the gradient of the sum of its squares 8 x (Wᵀ W)².
   const dense = on("reference", () => dequantize(w).to("float64"));
@@ -252,7 +252,7 @@ test.each(places)("gradients of second order reach x through the compressed weig
     numbers(wide.matmul(gram).matmul(gram).mul(8)),
   ]);
   const worst = (got: Tensor, expected: Float64Array) =>
-    Math.max(...numbers(got).map((value, at) => Math.abs(value - expected[at]!))) / Math.max(...expected.map(Math.abs));
+    Math.max(...numbers(got).map((value, at) => Math.abs(value - expected[at]))) / Math.max(...expected.map(Math.abs));
   expect(worst(first, once)).toBeLessThan(1e-5);
   expect(worst(second, twice)).toBeLessThan(1e-5);
 });

@@ -37,7 +37,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       const [y, own] = checked(() =>
         onMetal(() => {
           const y = quantizedMatmul(x, w);
-          return [y, grad([y], [x], { gradOutputs: [cotangent] })[0]!];
+          return [y, grad([y], [x], { gradOutputs: [cotangent] })[0]];
         }),
       );
       const where = `${formatName(format)}, ${count} x ${columns} times ${rows} rows`;
@@ -85,8 +85,8 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       const [expected, got] = [numbers(on("reference", () => dequantize(w))), numbers(onMetal(() => dequantize(w)))];
       const scales = numbers(w.parts.scales!);
       for (const [at, value] of got.entries())
-        expect(Math.abs(value - expected[at]!)).toBeLessThanOrEqual(
-          31 * Math.abs(scales[Math.floor(at / 32)]!) * 2 ** -24 + Math.abs(value) * 2 ** -24,
+        expect(Math.abs(value - expected[at])).toBeLessThanOrEqual(
+          31 * Math.abs(scales[Math.floor(at / 32)]) * 2 ** -24 + Math.abs(value) * 2 ** -24,
         );
     }
   });
@@ -108,7 +108,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       context.wait();
       const { dispatches } = context.report({ clear: true });
       expect(dispatches.map(({ count }) => count)).toEqual([1]);
-      return dispatches[0]!;
+      return dispatches[0];
     }
 
     const bytesOf = ({ counters }: Pick<DispatchCounters, "counters">): number =>
@@ -195,9 +195,9 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       const [count, rows, columns] = [32, 512, 512];
       const w = resident(quantizeInt4(wave(rows, columns, 0.3), { scaleDType: "float16" }));
       const [x, cotangent] = onMetal(() => [ones([count, columns]), ones([count, rows])]);
-      x!.requiresGrad = true;
-      const y = onMetal(() => quantizedMatmul(x!, w));
-      const { kernel, counters } = dispatchOf(() => grad([y], [x!], { gradOutputs: [cotangent!] })[0]!);
+      x.requiresGrad = true;
+      const y = onMetal(() => quantizedMatmul(x, w));
+      const { kernel, counters } = dispatchOf(() => grad([y], [x], { gradOutputs: [cotangent] })[0]);
       expect(kernel).toBe("quant_tiled_float_32x256_transposed");
       expect(counters.device_bytes_read).toBeLessThan(w.byteLength * 1.5 + 2 * count * rows * 4);
     });

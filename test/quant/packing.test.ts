@@ -45,7 +45,7 @@ function plain(values: Float32Array, { size, low, high, raised }: Layout): Float
     const scale = raised ? (most - least) / high : Math.max(-least, most) / high;
     const offset = raised ? least : 0;
     for (let i = 0; i < size; i++) {
-      const level = scale === 0 ? 0 : Math.min(Math.max(Math.round((own[i]! - offset) / scale), low), high);
+      const level = scale === 0 ? 0 : Math.min(Math.max(Math.round((own[i] - offset) / scale), low), high);
       out[from + i] = level * scale + offset;
     }
   }
@@ -53,7 +53,7 @@ function plain(values: Float32Array, { size, low, high, raised }: Layout): Float
 }
 
 const squaredError = (got: ArrayLike<number>, exact: Float32Array): number =>
-  exact.reduce((sum, value, at) => sum + (value - got[at]!) ** 2, 0);
+  exact.reduce((sum, value, at) => sum + (value - got[at]) ** 2, 0);
 
 function unpacked(values: Float32Array, format: Fitted): Float32Array {
   const w = quantizeGgml(fromArray(values).reshape([-1, VALUES]), format);
@@ -86,7 +86,7 @@ describe.each(formats)("quantizeGgml %s has a small error", (format) => {
         const sub = [...own.subarray(i, i + size)];
         const [least, most] = [Math.min(0, ...sub), Math.max(0, ...sub)];
         const step = raised ? (most - least) / high : Math.max(-least, most) / high;
-        const errors = sub.map((value, at) => Math.abs(value - got[block + i + at]!));
+        const errors = sub.map((value, at) => Math.abs(value - got[block + i + at]));
         expect(Math.max(...errors)).toBeLessThanOrEqual(step + lost);
       }
     }
@@ -111,7 +111,7 @@ describe.each([...formats, "iq4_nl"] as Fitted[])("packing of super-blocks, %s",
     const w = blocks["weights"] as Tensor;
     const exact = w.dataSync() as Float32Array;
     const got = on("reference", () => dequantizeGgml(quantizeGgml(w, format))).dataSync() as Float32Array;
-    for (let row = 0; row < w.shape[0]!; row++) {
+    for (let row = 0; row < w.shape[0]; row++) {
       const own = exact.subarray(row * VALUES, (row + 1) * VALUES);
       // a block of zeros is always possible, so no error may be larger than its error
       const error = squaredError(got.subarray(row * VALUES, (row + 1) * VALUES), own);

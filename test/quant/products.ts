@@ -31,14 +31,14 @@ function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean, lows?: Flo
   const [rows, columns] = w.shape as [number, number];
   const [terms, outs] = isTransposed ? [rows, columns] : [columns, rows];
   const [values, weights] = [numbers(x), numbers(withBackend("reference", () => dequantize(w, { dtype: "float32" })))];
-  const weightAt = (term: number, out: number) => weights[isTransposed ? term * columns + out : out * columns + term]!;
+  const weightAt = (term: number, out: number) => weights[isTransposed ? term * columns + out : out * columns + term];
   return Array.from({ length: (values.length / Math.max(terms, 1)) * outs }, (_, at) => {
     const [row, out] = [Math.floor(at / outs), at % outs];
     let [total, magnitude] = [0, 0];
     for (let term = 0; term < terms; term++) {
-      const own = values[row * terms + term]! * weightAt(term, out);
+      const own = values[row * terms + term] * weightAt(term, out);
       total += own;
-      magnitude += Math.abs(own) + 2 * Math.abs(values[row * terms + term]! * (lows?.[out * columns + term] ?? 0));
+      magnitude += Math.abs(own) + 2 * Math.abs(values[row * terms + term] * (lows?.[out * columns + term] ?? 0));
     }
     return { total, magnitude };
   });
@@ -59,7 +59,7 @@ export function worstRatio(
   isTransposed = false,
   lows?: Float64Array,
 ): number {
-  const terms = w.shape[isTransposed ? 0 : 1]!;
+  const terms = w.shape[isTransposed ? 0 : 1];
   const rounding = roundings[got.dtype as "float32"];
   const smallest = got.dtype === "float16" ? 2 ** -25 : 2 ** -149; // half a step of subnormal numbers
   const expected = oracle(x, w, isTransposed, lows);
@@ -67,7 +67,7 @@ export function worstRatio(
   expect(values.length).toBe(expected.length);
   const ratios = expected.map(({ total, magnitude }, at) => {
     const bound = 2 * Math.sqrt(terms) * roundings.float32 * magnitude + rounding * Math.abs(total) + smallest;
-    return Math.abs(values[at]! - total) / bound;
+    return Math.abs(values[at] - total) / bound;
   });
   return Math.max(0, ...ratios);
 }

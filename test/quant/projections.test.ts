@@ -31,7 +31,7 @@ function projectionsOf(own: Three<QuantizedFormat>, columns: number, dtype: Floa
   const sizes = [37, 11, 11] as const;
   const biases = [as(rowOf(37, 0.7), dtype), null, as(rowOf(11, 0.3), dtype)];
   return own.map((format, at) => ({
-    weight: weightsOf(format, sizes[at]!, columns),
+    weight: weightsOf(format, sizes[at], columns),
     bias: biases[at]!,
   })) as unknown as Three<Projection>;
 }
@@ -54,7 +54,7 @@ function expectBitsOfThree(backend: (typeof places)[number], counts: readonly nu
             all.map(({ weight, bias }) => quantizedMatmul(x, weight, { precision, bias })),
           ]);
           const where = `${own.map(formatName).join(", ")}, ${dtype}, ${precision}, ${count}`;
-          expect([where, ...got!.map(hex)]).toEqual([where, ...expected!.map(hex)]);
+          expect([where, ...got.map(hex)]).toEqual([where, ...expected.map(hex)]);
         }
 }
 
@@ -66,8 +66,8 @@ describe.each(formats.map((format) => [formatName(format), format] as const))(
         const all = without(projectionsOf(thrice(format), 256, "float32"));
         const x = wave(count, 256, 1.3);
         const got = on(backend, () => quantizedProjections(x, all, "exact"));
-        expect(got.map(({ shape }) => shape)).toEqual(all.map(({ weight }) => [count, weight.shape[0]!]));
-        for (const [at, { weight }] of all.entries()) expect(worstRatio(got[at]!, x, weight)).toBeLessThanOrEqual(1);
+        expect(got.map(({ shape }) => shape)).toEqual(all.map(({ weight }) => [count, weight.shape[0]]));
+        for (const [at, { weight }] of all.entries()) expect(worstRatio(got[at], x, weight)).toBeLessThanOrEqual(1);
       }
     });
   },
@@ -104,8 +104,8 @@ test("rows of x may have any strides", () => {
     quantizedProjections(x, all, "fast"),
     quantizedProjections(x.contiguous(), all, "fast"),
   ]);
-  expect(got!.map(({ shape }) => shape)).toEqual([37, 11, 11].map((rows) => [3, 2, rows]));
-  expect(got!.map(hex)).toEqual(expected!.map(hex));
+  expect(got.map(({ shape }) => shape)).toEqual([37, 11, 11].map((rows) => [3, 2, rows]));
+  expect(got.map(hex)).toEqual(expected.map(hex));
 });
 
 test("float weights among quantized ones are not a fast product", () => {

@@ -33,9 +33,9 @@ function products(a: readonly number[], b: readonly number[]) {
   const [exact, sizes] = [new Float64Array(COUNT * ROWS), new Float64Array(COUNT * ROWS)];
   for (let at = 0; at < exact.length; at++)
     for (let k = 0; k < COLUMNS; k++) {
-      const term = a[Math.floor(at / ROWS) * COLUMNS + k]! * b[(at % ROWS) * COLUMNS + k]!;
-      exact[at]! += term;
-      sizes[at]! += Math.abs(term);
+      const term = a[Math.floor(at / ROWS) * COLUMNS + k] * b[(at % ROWS) * COLUMNS + k];
+      exact[at] += term;
+      sizes[at] += Math.abs(term);
     }
   return { exact, sizes };
 }
@@ -46,8 +46,8 @@ function expectExact(got: Tensor, weights: readonly number[], terms = 1): void {
   expect(got.shape).toEqual([2, 3, ROWS]);
   const own = numbers(got);
   for (const [at, value] of own.entries()) {
-    const bound = 2 * Math.sqrt(COLUMNS) * 2 ** -24 * terms * sizes[at]!;
-    expect([at, Math.abs(value - exact[at]!) <= bound]).toEqual([at, true]);
+    const bound = 2 * Math.sqrt(COLUMNS) * 2 ** -24 * terms * sizes[at];
+    expect([at, Math.abs(value - exact[at]) <= bound]).toEqual([at, true]);
   }
 }
 
@@ -61,7 +61,7 @@ describe.each(places)("schemes of quantization on %s", (backend) => {
         // here the terms are levels, which are larger than their differences from the zero point
         expectExact(matmulPerTensor(x, own), values, 2 ** bits);
         const exact = numbers(w);
-        const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at]!)));
+        const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at])));
         expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the zero
       });
     },
@@ -90,7 +90,7 @@ describe.each(places)("schemes of quantization on %s", (backend) => {
       const { exact } = products(numbers(own), numbers(w));
       const error = (alpha: number) => {
         const got = numbers(matmulSmooth(own, smoothQuantize(w, ranges, { alpha })));
-        return Math.sqrt(exact.reduce((sum, value, at) => sum + (value - got[at]!) ** 2, 0));
+        return Math.sqrt(exact.reduce((sum, value, at) => sum + (value - got[at]) ** 2, 0));
       };
       const size = Math.sqrt(exact.reduce((sum, value) => sum + value * value, 0));
       expect(error(0.5) / size).toBeLessThan(0.02);
@@ -106,13 +106,12 @@ describe.each(places)("schemes of quantization on %s", (backend) => {
       const got = numbers(matmulSmooth(x, own));
       for (const [at, value] of got.entries()) {
         const [row, column] = [Math.floor(at / ROWS), at % ROWS];
-        const smoothed = smoothing!.map((s, k) => Math.fround(rows[row * COLUMNS + k]! / s));
+        const smoothed = smoothing.map((s, k) => Math.fround(rows[row * COLUMNS + k] / s));
         const most = Math.max(...smoothed.map(Math.abs));
         let sum = 0;
-        for (let k = 0; k < COLUMNS; k++)
-          sum += Math.round((smoothed[k]! / most) * 127) * levels![column * COLUMNS + k]!;
-        const expected = (sum * most * scales![column]!) / 127;
-        const step = (most * scales![column]!) / 127; // a tie may be rounded up or down, which changes one level
+        for (let k = 0; k < COLUMNS; k++) sum += Math.round((smoothed[k] / most) * 127) * levels[column * COLUMNS + k];
+        const expected = (sum * most * scales[column]) / 127;
+        const step = (most * scales[column]) / 127; // a tie may be rounded up or down, which changes one level
         expect(Math.abs(value - expected)).toBeLessThanOrEqual(127 * step + 1e-5);
       }
     });

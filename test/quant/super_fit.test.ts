@@ -28,7 +28,7 @@ function drawn(random: Random, { size }: RaisedRule): Float32Array {
 
 const decoded = ({ size }: RaisedRule, { d, dmin, scales, minima }: RaisedBlock, at: number, level: number) => {
   const sub = Math.floor(at / size);
-  return d * scales[sub]! * level - dmin * minima[sub]!;
+  return d * scales[sub] * level - dmin * minima[sub];
 };
 
 /** The error of the nearest levels, by trying all. */
@@ -44,7 +44,7 @@ function leastError(values: Float32Array, rule: RaisedRule, block: RaisedBlock):
 function refit(values: Float32Array, { size }: RaisedRule, block: RaisedBlock): RaisedBlock | undefined {
   const rows = [...values].map((value, at) => {
     const sub = Math.floor(at / size);
-    return { value, a: block.scales[sub]! * block.levels[at]!, b: -block.minima[sub]! };
+    return { value, a: block.scales[sub] * block.levels[at], b: -block.minima[sub] };
   });
   const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((total, row) => total + of(row), 0);
   const [aa, ab, bb] = [sum(({ a }) => a * a), sum(({ a, b }) => a * b), sum(({ b }) => b * b)];

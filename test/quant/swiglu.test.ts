@@ -70,7 +70,7 @@ function productOf(x: Float64Array, w: Float64Array, rows: number, bias: Float64
   return (row: number, out: number) => {
     let [total, magnitude] = [0, 0];
     for (let term = 0; term < columns; term++) {
-      const own = x[row * columns + term]! * w[out * columns + term]!;
+      const own = x[row * columns + term] * w[out * columns + term];
       total += own;
       magnitude += Math.abs(own);
     }
@@ -82,14 +82,14 @@ function productOf(x: Float64Array, w: Float64Array, rows: number, bias: Float64
 
 /** The largest ratio of an error to its bound: the errors of both products pass through a slope of at most 1.13. */
 function worstRatio(got: Tensor, { x, gate, up, ...own }: Case, activation: Activation): number {
-  const rows = gate.shape[0]!;
+  const rows = gate.shape[0];
   const rounding = roundings[got.dtype as "float32"];
   const valuesOf = (w: QuantizedTensor) => numbers(on("reference", () => dequantize(w, { dtype: "float32" })));
   const factors = numbers(x);
   const gates = productOf(factors, valuesOf(gate), rows, own.gateBias && numbers(own.gateBias), rounding);
   const ups = productOf(factors, valuesOf(up), rows, own.upBias && numbers(own.upBias), rounding);
   const values = numbers(got);
-  expect(values.length).toBe((factors.length / gate.shape[1]!) * rows);
+  expect(values.length).toBe((factors.length / gate.shape[1]) * rows);
   const smallest = got.dtype === "float16" ? 2 ** -24 : 2 ** -148;
   return Math.max(
     0,
@@ -132,7 +132,7 @@ function expectCase(own: Case, activation: Activation, where: string, backend: (
     { gateBias, upBias: null },
   ]) {
     const got = on(backend, () => quantizedSwiglu(x, gate, up, { activation, ...biases }));
-    expect([where, got.dtype, got.shape]).toEqual([where, x.dtype, [x.shape[0]!, gate.shape[0]!]]);
+    expect([where, got.dtype, got.shape]).toEqual([where, x.dtype, [x.shape[0], gate.shape[0]]]);
     expect([where, worstRatio(got, { ...own, ...biases }, activation) <= 1]).toEqual([where, true]);
   }
 }
@@ -172,7 +172,7 @@ function expectBitsOfTwo(backend: (typeof places)[number], counts: readonly numb
             quantizedSwiglu(x, gate, up, { precision, ...biases }),
           ]);
           const where = `${formatName(gate.format)}, ${dtype}, ${precision}, ${count}`;
-          expect([where, hex(got!)]).toEqual([where, hex(expected!)]);
+          expect([where, hex(got)]).toEqual([where, hex(expected)]);
         }
 }
 
@@ -202,7 +202,7 @@ test.each([
         apart({ x, gate, up, ...biases }, "silu", precision),
         quantizedSwiglu(x, gate, up, { precision, ...biases }),
       ]);
-      expect(hex(got!) === hex(expected!)).toBe(true);
+      expect(hex(got) === hex(expected)).toBe(true);
     }
   }
 });
@@ -215,7 +215,7 @@ test("in float32 gelu has the bits of two products too", () => {
         apart(own, activation, "exact"),
         quantizedSwiglu(own.x, own.gate, own.up, { activation, gateBias: own.gateBias, upBias: own.upBias }),
       ]);
-      expect(hex(got!)).toBe(hex(expected!));
+      expect(hex(got)).toBe(hex(expected));
     }
 });
 
@@ -225,7 +225,7 @@ test("several blocks of rows are right, of many rows of x", () => {
     apart(own, "silu", "exact"),
     quantizedSwiglu(own.x, own.gate, own.up, { gateBias: own.gateBias, upBias: own.upBias }),
   ]);
-  expect(hex(got!)).toBe(hex(expected!));
+  expect(hex(got)).toBe(hex(expected));
 });
 
 test("any number of threads gives the same bits", () => {
@@ -244,8 +244,8 @@ test("any number of threads gives the same bits", () => {
 describe("quantizedSwiglu has gradients of both orders", () => {
   const asked = (own: Case): Case => {
     const [x, gateBias, upBias] = [own.x, own.gateBias!, own.upBias!].map((each) => each.clone());
-    for (const each of [x!, gateBias!, upBias!]) each.requiresGrad = true;
-    return { ...own, x: x!, gateBias: gateBias!, upBias: upBias! };
+    for (const each of [x, gateBias, upBias]) each.requiresGrad = true;
+    return { ...own, x: x, gateBias: gateBias, upBias: upBias };
   };
 
   test.each(places)("on %s gradients of first and second order match those of two products", (backend) => {
@@ -265,7 +265,7 @@ describe("quantizedSwiglu has gradients of both orders", () => {
       for (const [at, values] of expected.entries()) {
         const most = Math.max(...values.map(Math.abs));
         for (const [index, value] of values.entries())
-          expect(Math.abs(got[at]![index]! - value)).toBeLessThanOrEqual(2e-6 * most);
+          expect(Math.abs(got[at][index] - value)).toBeLessThanOrEqual(2e-6 * most);
       }
     }
   });
@@ -308,7 +308,7 @@ describe("weights of different formats are multiplied separately", () => {
         apart(own, "silu", "exact"),
         quantizedSwiglu(x, gate, up, { gateBias: own.gateBias }),
       ]);
-      expect(hex(got!)).toBe(hex(expected!));
+      expect(hex(got)).toBe(hex(expected));
       expect(reasons().some((own) => own.includes(reason))).toBe(true);
     }
   });

@@ -97,7 +97,7 @@ describe("multinomial draws in proportion to weights", () => {
     const rows = 100_000;
     const every = expand(tensor(weights), [rows, weights.length]);
     const drawn = numbersOf(multinomial(every, 2, { generator: new Generator(9) }));
-    const pairs = Array.from({ length: rows }, (_, row) => drawn[2 * row]! * weights.length + drawn[2 * row + 1]!);
+    const pairs = Array.from({ length: rows }, (_, row) => drawn[2 * row] * weights.length + drawn[2 * row + 1]);
     const expected = weights.flatMap((first, a) =>
       weights.map((second, b) => (a === b ? 0 : (((rows * first) / total) * second) / (total - first))),
     );
@@ -106,8 +106,8 @@ describe("multinomial draws in proportion to weights", () => {
     const common = expected.flatMap((often, pair) => (often >= 5 ? [pair] : []));
     expectPlausible(
       chiSquare(
-        common.map((pair) => counts[pair]!),
-        common.map((pair) => expected[pair]!),
+        common.map((pair) => counts[pair]),
+        common.map((pair) => expected[pair]),
       ),
     );
     expect(weights.every((_, a) => counts[a * (weights.length + 1)] === 0)).toBe(true);
@@ -147,7 +147,7 @@ describe("randperm draws every order equally often", () => {
       const seen = new Set<number>();
       let swaps = 0;
       for (const start of order)
-        for (let at = start; !seen.has(at); at = order[at]!) {
+        for (let at = start; !seen.has(at); at = order[at]) {
           seen.add(at);
           if (order[at] !== start) swaps++;
         }

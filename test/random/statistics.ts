@@ -19,7 +19,7 @@ const average = (values: readonly number[]): number => values.reduce((sum, value
 /** The correlation of two samples. */
 export function correlation(a: readonly number[], b: readonly number[]): number {
   const [of, by] = [momentsOf(a), momentsOf(b)];
-  const products = a.map((value, i) => (value - of.mean) * (b[i]! - by.mean));
+  const products = a.map((value, i) => (value - of.mean) * (b[i] - by.mean));
   return average(products) / Math.sqrt(of.variance * by.variance);
 }
 
@@ -35,7 +35,7 @@ export function kolmogorovSmirnov(values: readonly number[], distribution: (x: n
 
 /** Pearson's χ², as a standard normal number by Wilson and Hilferty: above 3.1 once in a thousand. */
 export function chiSquare(observed: readonly number[], expected: readonly number[]): number {
-  const sum = observed.reduce((total, count, i) => total + (count - expected[i]!) ** 2 / expected[i]!, 0);
+  const sum = observed.reduce((total, count, i) => total + (count - expected[i]) ** 2 / expected[i], 0);
   const freedom = observed.length - 1;
   const spread = 2 / (9 * freedom);
   return (Math.cbrt(sum / freedom) - (1 - spread)) / Math.sqrt(spread);
@@ -44,7 +44,7 @@ export function chiSquare(observed: readonly number[], expected: readonly number
 /** How often each of 0 … size − 1 occurs. */
 export function countsOf(values: Iterable<number>, size: number): number[] {
   const counts = new Array<number>(size).fill(0);
-  for (const value of values) counts[value]! += 1;
+  for (const value of values) counts[value] += 1;
   return counts;
 }
 

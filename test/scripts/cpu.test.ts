@@ -32,10 +32,10 @@ describe("generated headers are written once", () => {
     writeGenerated(folder);
     const paths = generatedHeaders().map(({ name }) => pathOf(name));
     for (const path of paths) utimesSync(path, 1, 1);
-    writeFileSync(paths[0]!, "other");
+    writeFileSync(paths[0], "other");
     writeGenerated(folder);
     expect(paths.map((path) => statSync(path).mtimeMs > 1000)).toEqual(paths.map((_, index) => index === 0));
-    expect(readFileSync(paths[0]!, "utf8")).toBe(generatedHeaders()[0]!.text);
+    expect(readFileSync(paths[0], "utf8")).toBe(generatedHeaders()[0].text);
   });
 
   test("generated headers declare the fields of each block in the order in which they are written", () => {
@@ -46,7 +46,7 @@ describe("generated headers are written once", () => {
     for (const name of generatedCalls) {
       const call = cpuCalls.get(name)!;
       const [, body] = new RegExp(`^struct ${blockOf(call)} {\\n([^}]*)};$`, "m").exec(text)!;
-      const names = [...body!.matchAll(/ (\w+)(?:\[\d+\])*;$/gm)].map(([, field]) => field!.replaceAll("_", ""));
+      const names = [...body.matchAll(/ (\w+)(?:\[\d+\])*;$/gm)].map(([, field]) => field.replaceAll("_", ""));
       expect(names).toEqual(call.fields.map((field) => field.name.toLowerCase()));
     }
   });
@@ -145,12 +145,12 @@ describe("a quick build compiles only what changed", () => {
     forNow({ isClang }, given, () => stale).map((object) => ({ name: objectName(object), flags: object.flags }));
 
   test("a quick build compiles objects that are out of date, without warnings, and keeps the others", () => {
-    const own = { ...objects("/objects")[0]!, source: "matmul/matmul.cpp" };
+    const own = { ...objects("/objects")[0], source: "matmul/matmul.cpp" };
     const perSet = { ...own, source: "matmul/kernel.isa.cpp" };
     const flags = ["-O3", "-Wall", "-Werror", "-O2", "-fvect-cost-model=dynamic", "-w"];
-    expect(built(false, [perSet])).toEqual([{ name: names[0]!, flags }]);
-    expect(built(true, [own])[0]!.flags).toEqual(["-O3", "-Wall", "-Werror", "-O1", "-w"]);
-    expect(built(false, [own], false)[0]!.flags).toEqual(own.flags);
+    expect(built(false, [perSet])).toEqual([{ name: names[0], flags }]);
+    expect(built(true, [own])[0].flags).toEqual(["-O3", "-Wall", "-Werror", "-O1", "-w"]);
+    expect(built(false, [own], false)[0].flags).toEqual(own.flags);
     // For mutants, all objects are compiled quickly, because each runs only for seconds.
     const apart = forNow({ isClang: false }, [own, perSet], () => true, true);
     expect(apart.map(({ flags: used }) => used.slice(-2))).toEqual([
@@ -167,13 +167,13 @@ describe("a quick build compiles only what changed", () => {
     const [now] = forNow({ isClang: (await findCompiler()).isClang }, [whole], () => true);
     const compile = ({ flags, path }: typeof whole) => Bun.spawnSync([...command, ...flags, "-c", source, "-o", path]);
     expect(compile(whole).exitCode).not.toBe(0);
-    const quick = compile({ ...whole, flags: [...now!.flags] });
+    const quick = compile({ ...whole, flags: [...now.flags] });
     expect([quick.exitCode, quick.stderr.toString()]).toEqual([0, ""]);
   });
 
   test("a quick build leaves out linalg and quant unless one of them was compiled before", () => {
     const place = mkdtempSync(join(folder, "families-"));
-    expect(built(false, objects(place)).map(({ name }) => name)).toEqual([names[0]!]);
+    expect(built(false, objects(place)).map(({ name }) => name)).toEqual([names[0]]);
     writeFileSync(join(place, `${names[1]}.o`), "");
     expect(built(false, objects(place)).map(({ name }) => name)).toEqual(names);
   });
@@ -196,7 +196,7 @@ describe("a machine needs a certain instruction set", () => {
 
   test("all sets are needed if the system does not report the processor's features", () => {
     expect(setsOfMachine(all, "processor : 0\n", undefined)).toEqual(["baseline", "avx2", "avx512"]);
-    expect(setsOfMachine([all[0]!], processors(v4), undefined)).toEqual(["baseline"]);
+    expect(setsOfMachine([all[0]], processors(v4), undefined)).toEqual(["baseline"]);
   });
 
   test("slow files are compiled first, the others in their order", () => {
@@ -208,17 +208,17 @@ describe("a machine needs a certain instruction set", () => {
 
   test("headers are precompiled for flags that many objects share, and removed with those objects", async () => {
     const own = await findCompiler();
-    const compiling = { ...own, command: [process.platform === "linux" ? "/usr/bin/c++" : own.command[0]!] };
+    const compiling = { ...own, command: [process.platform === "linux" ? "/usr/bin/c++" : own.command[0]] };
     const of = (flags: string[]) => ({ source: "", path: "", flags });
     const many = Array.from({ length: 6 }, () => of(["-std=c++17", "-O1"]));
     const few = of(["-std=c++17", "-O2"]);
-    const made = existsSync(compiling.command[0]!)
+    const made = existsSync(compiling.command[0])
       ? await precompile(compiling, folder, [...many, few], () => undefined)
       : undefined;
     if (made === undefined) return expect(await precompile(own, folder, [few], () => undefined)).toBeUndefined();
-    const [flag, header] = made.flagsFor(many[0]!);
+    const [flag, header] = made.flagsFor(many[0]);
     expect([flag, made.flagsFor(few)]).toEqual([own.isClang ? "-include-pch" : "-include", []]);
-    expect(existsSync(own.isClang ? header! : `${header}.gch`)).toBe(true);
+    expect(existsSync(own.isClang ? header : `${header}.gch`)).toBe(true);
     await made.remove();
     expect(existsSync(join(folder, "precompiled"))).toBe(false);
   });
@@ -256,7 +256,7 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
     const [source, library] = [join(folder, "sets.cpp"), join(folder, `lib-${[...sets, ...without].join("-")}.so`)];
     writeFileSync(source, setsSource(sources, setsOf(compiler), sets));
     const objects = objectFiles(sources, built, compiler, [], sets)
-      .filter((object) => !without.includes(objectName(object).split(".")[0]!))
+      .filter((object) => !without.includes(objectName(object).split(".")[0]))
       .map(({ path }) => path);
     const command = [...compiler.command, "-std=c++17", "-fPIC", "-fvisibility=hidden", "-shared", "-pthread", source];
     const rest = ["-Wl,-z,defs", "-ldl", ...compiler.linkFlags, "-o", library];

@@ -177,7 +177,7 @@ describe.skipIf(Bun.which("git") === null)("mutants in a small repository are ju
     for (const name of ["mish", "logSum"]) write(`test/ops/${name}.test.ts`, `${name}(1);\n`);
     write("test/timings.json", JSON.stringify({ files: { "test/ops/mish.test.ts": 1, "test/ops/logSum.test.ts": 1 } }));
     const tests = new Tests(folder.file("functions"));
-    const first = (file: string, line: number) => tests.nearest(file, 100, line)[0]!.file;
+    const first = (file: string, line: number) => tests.nearest(file, 100, line)[0].file;
     for (const file of ["kernels/common/math.h", "native/cpu/math.h"])
       expect([2, 6].map((line) => first(file, line))).toEqual(["test/ops/logSum.test.ts", "test/ops/mish.test.ts"]);
   });
@@ -214,7 +214,7 @@ describe.skipIf(Bun.which("git") === null)("mutants in a small repository are ju
     expect(draw(1)).toHaveLength(30);
     expect(draw(2).map(({ file }) => file)).not.toEqual(draw(1).map(({ file }) => file));
     const before = draw(1).filter(({ file }) => file !== names[7]);
-    write(names[7]!, "// moved\nexport const other = 1 - 2;\n");
+    write(names[7], "// moved\nexport const other = 1 - 2;\n");
     expect(draw(1).filter(({ file }) => file !== names[7])).toEqual(before);
   });
 

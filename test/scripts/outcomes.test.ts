@@ -87,9 +87,9 @@ test("outcomes belong to the contents that files had when the run began", async 
 test("outcomes are forgotten once a run no longer uses them, and when their file is damaged", async () => {
   const path = join(root, "build", "suite", "outcomes.json");
   const outcomes = await open();
-  outcomes.ofFile(tests[0]!);
+  outcomes.ofFile(tests[0]);
   outcomes.save();
-  expect(keptFiles(await open())).toEqual([tests[0]!]);
+  expect(keptFiles(await open())).toEqual([tests[0]]);
   writeFileSync(path, readFileSync(path, "utf8").slice(0, 20));
   expect(keptFiles(await open())).toEqual([]);
 });

@@ -62,8 +62,8 @@ describe("the error names the line of a construct", () => {
 
   test("the error names one in a header, which a kernel includes", () => {
     const path = "common/bits.h";
-    const file = { path: `kernels/${path}`, text: sources.headers[path]! };
-    const planted = kernelPlants["as_type as a member of a namespace"]!([file], () => 0.5);
+    const file = { path: `kernels/${path}`, text: sources.headers[path] };
+    const planted = kernelPlants["as_type as a member of a namespace"]([file], () => 0.5);
     const kernels = sources.kernels.filter((kernel) => kernel.path === "kernels/elementwise/binary.metal");
     const changed = { ...sources, kernels, headers: { ...sources.headers, [path]: planted.file.text } };
     expect(found(planted, changed)).toEqual([`${planted.file.path}:${planted.line}`]);

@@ -133,7 +133,7 @@ export const kernelPlants: Readonly<Record<string, Plant>> = {
     },
   ),
   "an invented precise function": replaced(/\bprecise::(\w+)(?=\()/g, (found, draw) => {
-    const name = `precise::${misspelt(found[1]!, draw)}`;
+    const name = `precise::${misspelt(found[1], draw)}`;
     return [name, name];
   }),
   "arguments that a function does not take": statement((draw) => {
@@ -146,7 +146,7 @@ export const kernelPlants: Readonly<Record<string, Plant>> = {
     return [`(void)${name}(1.0f, 2.0f, 3.0f);`, `call ${name}(float, float, float)`];
   }),
   "an invented flag": replaced(/\bmem_flags::(mem_\w+)/g, (found, draw) => {
-    const name = `mem_flags::${misspelt(found[1]!, draw)}`;
+    const name = `mem_flags::${misspelt(found[1], draw)}`;
     return [name, name];
   }),
   "an invented attribute": replaced(/(?<=\[\[)thread\w+(?=\]\])/g, (found, draw) => {
@@ -174,7 +174,7 @@ export const kernelPlants: Readonly<Record<string, Plant>> = {
       ["float4 half4", "half4 float4", "float3 float4", "int2 float2", "uint4 float4"],
       draw,
     ).split(" ");
-    return [`${from} from; ${to} planted = from;`, `convert ${kind(to!)} = ${kind(from!)}`];
+    return [`${from} from; ${to} planted = from;`, `convert ${kind(to)} = ${kind(from)}`];
   }),
   "an order of memory": statement((draw) => {
     const order = `memory_order_${pick(["acquire", "release", "acq_rel", "seq_cst", "consume"], draw)}`;
@@ -238,7 +238,7 @@ export const swiftPlants: Readonly<Record<string, Plant>> = {
       ],
       draw,
     );
-    const wrong = `${type}.${misspelt(name!, draw)}`;
+    const wrong = `${type}.${misspelt(name, draw)}`;
     return [`        _ = ${wrong}\n`, `member ${wrong}`];
   }),
   "an unknown method": replaced(

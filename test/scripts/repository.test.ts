@@ -33,13 +33,13 @@ describe("environment variables are documented", () => {
 
   test("the software device's settings match its table", () => {
     const rows = read("swift/Sources/MetalRuntime/support/settings.cpp").matchAll(/Setting::\w+, "(\w+)"/g);
-    const settings = [...rows].map(([, name]) => `ORCHARD_METAL_${name!.toUpperCase()}`).sort();
+    const settings = [...rows].map(([, name]) => `ORCHARD_METAL_${name.toUpperCase()}`).sort();
     const declared = Object.keys(environmentVariables).filter((name) => name.startsWith("ORCHARD_METAL_"));
     expect(declared.sort()).toEqual(settings);
   });
 
   test("the README's variables are declared", () => {
-    const named = [...read("README.md").matchAll(/`((?:ORCHARD|XDG)_[A-Z_]+)=/g)].map(([, name]) => name!);
+    const named = [...read("README.md").matchAll(/`((?:ORCHARD|XDG)_[A-Z_]+)=/g)].map(([, name]) => name);
     expect(named.length).toBeGreaterThan(3);
     expect(named.filter((name) => !(name in environmentVariables))).toEqual([]);
   });
@@ -69,7 +69,7 @@ describe("the package exports what exists", () => {
 
   test("the package depends on the packages that its sources import, or contains a copy, and on no other", () => {
     const imported = files("src/**/*.ts").flatMap((path) =>
-      [...read(path).matchAll(/\b(?:from |import\(|require\()"([^."\s][^"\s]*)"/g)].map(([, name]) => name!),
+      [...read(path).matchAll(/\b(?:from |import\(|require\()"([^."\s][^"\s]*)"/g)].map(([, name]) => name),
     );
     expect(imported.length).toBeGreaterThan(10);
     const packages = imported
@@ -92,7 +92,7 @@ describe("the package exports what exists", () => {
 
   test("the README, continuous integration and package.json name one version of Bun", () => {
     const named = [read("README.md"), read(".ci/run"), ...files(".github/workflows/*.yml").map(read)].flatMap((text) =>
-      [...text.matchAll(/bun@([\d.]+\d)/g)].map(([, version]) => version!),
+      [...text.matchAll(/bun@([\d.]+\d)/g)].map(([, version]) => version),
     );
     expect(new Set(named)).toEqual(new Set([packageFile.engines.bun.replace(">=", "")]));
   });
@@ -133,7 +133,7 @@ describe("the repository is set up as documented", () => {
       expect(job).toMatch(/run: \.ci\/run(?: |\n)/);
       expect(job).toMatch(/upload-artifact@v4\n +if: always\(\)[\s\S]*path: report\//);
     }
-    const shards = /shard: \[([\d, ]+)\]/.exec(linux!)![1]!.split(", ");
+    const shards = /shard: \[([\d, ]+)\]/.exec(linux)![1].split(", ");
     expect(shards).toEqual(shards.map((_, at) => `${at + 1}`));
     expect(linux).toContain(`--shard \${{ matrix.shard }}/${shards.length} `);
     expect(linux).toContain("github.event_name == 'schedule' && '--all'");
@@ -157,7 +157,7 @@ test("each supported macOS is tested with an Xcode of its time, and each pair ke
     "macos-26 26",
   ]);
   const [system, xcode] = ["system", "xcode"].map((name) => `\${{ matrix.${name} }}`);
-  expect(jobs.macos["runs-on"]).toBe(system!);
+  expect(jobs.macos["runs-on"]).toBe(system);
   expect(text).toContain(`name: report-${system}-xcode-${xcode}\n`);
   expect(text).toContain(`'Xcode_${xcode}*.app'`);
 });
@@ -198,7 +198,7 @@ interface Job {
 describe("links of documents exist", () => {
   const documents = [...files("*.md"), ...files("docs/**/*.md")];
   const links = documents.flatMap((document) =>
-    [...read(document).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target]) => ({ document, target: target! })),
+    [...read(document).matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map(([, target]) => ({ document, target: target })),
   );
   const local = links.filter(({ target }) => !/^[a-z]+:/.test(target));
 
@@ -210,7 +210,7 @@ describe("links of documents exist", () => {
     const decisions = files("docs/decisions/*.md");
     expect(decisions.map((path) => Number(path.slice(15, 19)))).toEqual(decisions.map((_, index) => index + 1));
     for (const path of decisions)
-      expect([...read(path).matchAll(/^## (.*)$/gm)].map(([, title]) => title!)).toEqual([
+      expect([...read(path).matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
         "Context",
         "Choice",
         "What was tried",

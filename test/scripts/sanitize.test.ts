@@ -164,7 +164,7 @@ describe("the replay finds faults in recorded calls", () => {
     const files = record("large", [
       { name: "placed", block: [count, ptr(large) % 64, period], operands: [large, large] },
     ]);
-    expect(Bun.file(files[0]!).size).toBeLessThan(2 ** 12 + 200);
+    expect(Bun.file(files[0]).size).toBeLessThan(2 ** 12 + 200);
     const { findings, calls } = await replay(jobOf(address, files));
     expect([calls, findings]).toEqual([1, []]);
   });
@@ -185,24 +185,24 @@ describe("sanitizers find each mistake", () => {
   ])("AddressSanitizer and UndefinedBehaviorSanitizer find %s", async (name, kind) => {
     const { calls, findings } = await run(address, name, [fault("sum"), fault(name), fault("sum", 3)]);
     expect(findings.map((finding) => finding.calls)).toEqual([[`1 (${name})`]]);
-    expect(findings[0]!.report).toMatch(new RegExp(kind));
-    expect(findings[0]!.report).toContain("faults.cpp");
+    expect(findings[0].report).toMatch(new RegExp(kind));
+    expect(findings[0].report).toContain("faults.cpp");
     expect(calls).toBe(2);
   });
 
   test.each([1, 4])("ThreadSanitizer finds a race, with %d callers", async (callers) => {
     const { findings } = await run(thread, `race-${callers}`, [fault("sum"), fault("race", 64)], callers);
     expect(findings).toHaveLength(1);
-    expect(findings[0]!.calls).toContain("1 (race)");
-    expect(findings[0]!.report).toContain("data race");
+    expect(findings[0].calls).toContain("1 (race)");
+    expect(findings[0].report).toContain("data race");
   });
 
   test("a call with an unexpected status is found, and the sanitizer's report of a later one", async () => {
     const refused = { ...fault("sum", 5), status: Status.invalidArgument };
     const { findings } = await run(address, "both", [refused, fault("overflow")]);
     expect(findings.map((finding) => finding.calls[0])).toEqual(["0 (sum)", "1 (overflow)"]);
-    expect(findings[0]!.report).toBe(`expected the status ${Status.invalidArgument}, got 0`);
-    expect(findings[1]!.report).toMatch(/^[^\n]*signed integer overflow/);
+    expect(findings[0].report).toBe(`expected the status ${Status.invalidArgument}, got 0`);
+    expect(findings[1].report).toMatch(/^[^\n]*signed integer overflow/);
   });
 
   test("each of several faults is found, up to the last call", async () => {
@@ -227,7 +227,7 @@ describe("the command replays every instruction set", () => {
   });
 
   test("uses after a return are checked with vectors of at most 32 bytes", () => {
-    const found = (isa: string) => environmentOn(address, isa)["ASAN_OPTIONS"]!.match(/use_after_return=(\d)$/)?.[1];
+    const found = (isa: string) => environmentOn(address, isa)["ASAN_OPTIONS"].match(/use_after_return=(\d)$/)?.[1];
     expect(["baseline", "avx2", "avx512", "avx512_bf16", "amx"].map(found)).toEqual([
       undefined,
       undefined,

@@ -86,7 +86,7 @@ describe("the order of files", () => {
         fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 12 }),
         (count, seconds) => {
           const own = seconds.map((_, at) => `test/${at}.test.ts`);
-          const secondsOf = (file: string) => seconds[own.indexOf(file)]!;
+          const secondsOf = (file: string) => seconds[own.indexOf(file)];
           const shares = Array.from({ length: count }, (_, at) => shareOf(own, { index: at + 1, count }, secondsOf));
           expect(shares.flat().toSorted()).toEqual(own.toSorted());
           const totals = shares.map((share) => share.reduce((sum, file) => sum + secondsOf(file), 0));
@@ -110,7 +110,7 @@ describe("the order of files", () => {
         new Response(child.stdout).text(),
       ]);
       expect(printed).toContain(`Files run in the order of --seed ${seed}\n`);
-      return [...output.matchAll(/^(test\/\S+\.test\.ts):$/gm)].map(([, file]) => file!);
+      return [...output.matchAll(/^(test\/\S+\.test\.ts):$/gm)].map(([, file]) => file);
     };
     const named = ["test/scripts/gaps.test.ts", "test/scripts/timeout.test.ts", "test/tensor/frozen.test.ts"];
     for (const seed of [1, 2]) expect(await run(seed)).toEqual(inOrderOf(seed, named, measuredTimings()));
@@ -137,7 +137,7 @@ describe("classes of tests that depend on load", () => {
     const runs: string[] = [];
     const runFile = async (file: string) => {
       runs.push(file);
-      const counts = outcomes[file]![runs.filter((each) => each === file).length - 1]!;
+      const counts = outcomes[file][runs.filter((each) => each === file).length - 1];
       return { counts, files: [], hasOuterErrors: false };
     };
     return { runs, runFile };

@@ -127,7 +127,7 @@ describe("licenses of copied code are included", () => {
   const text = () => readFileSync(join(copies, "LICENSES.md"), "utf8");
 
   test("the full text is there for every package whose code a copy contains", async () => {
-    const names = [...text().matchAll(/^## (\S+) \d+\.\d+\.\d+ \(/gm)].map(([, name]) => name!);
+    const names = [...text().matchAll(/^## (\S+) \d+\.\d+\.\d+ \(/gm)].map(([, name]) => name);
     const direct = [...specifiers].map((own) => /^(?:@[^/]+\/)?[^/]+/.exec(own)![0]);
     expect(direct.filter((name) => !names.includes(name))).toEqual([]);
     expect(names).toEqual(expect.arrayContaining(["d3-array", "bintrees", "emoji-regex"])); // used by dependencies

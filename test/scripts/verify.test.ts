@@ -75,7 +75,7 @@ describe("each check tests an assumption of the page", () => {
         if (check.kind !== "swift") return [];
         return check.names.filter((name) => {
           const [type, method] = name.split("/");
-          return !sources[type!] || (method !== undefined && !sources[type!]!.includes(`func ${method}()`));
+          return !sources[type] || (method !== undefined && !sources[type].includes(`func ${method}()`));
         });
       }),
     );
@@ -87,7 +87,7 @@ describe("each check tests an assumption of the page", () => {
 
   test("checks use every program and every probe", () => {
     const used = (kind: string) =>
-      Object.keys(checks).filter((identifier) => checks[identifier]!.some((check) => check.kind === kind));
+      Object.keys(checks).filter((identifier) => checks[identifier].some((check) => check.kind === kind));
     expect(readdirSync(folder).sort()).toEqual(
       used("program")
         .sort()
@@ -135,15 +135,15 @@ describe("a probe of Apple's hardware holds on the software device", () => {
 
 test("an assumption holds if each of its checks holds", () => {
   const [holds, fails, unknown] = (["holds", "fails", "unknown"] as const).map((state) => ({ state, evidence: state }));
-  expect(together([holds!, holds!]).state).toBe("holds");
-  expect(together([holds!, unknown!]).state).toBe("unknown");
-  expect(together([unknown!, fails!, holds!])).toEqual({ state: "fails", evidence: "unknown; fails; holds" });
+  expect(together([holds, holds]).state).toBe("holds");
+  expect(together([holds, unknown]).state).toBe("unknown");
+  expect(together([unknown, fails, holds])).toEqual({ state: "fails", evidence: "unknown; fails; holds" });
 });
 
 describe("the report confirms and refutes assumptions", () => {
   const device = { ...metalContext().deviceInfo(), name: "Apple M1", families: ["apple7"] };
   const verified = (["holds", "fails", "unknown"] as const).map((state, index) => ({
-    assumption: assumptions[index]!,
+    assumption: assumptions[index],
     outcome: { state, evidence: `a | b\nof ${state}` },
   }));
   const reportOn = (isSoftware: boolean) =>
@@ -194,7 +194,7 @@ describe("bun run verify:apple runs the checks", () => {
 
   test("--list prints each assumption with its risk and its check", () => {
     const lines = verify("--list").out.trim().split("\n");
-    expect(lines.map((line) => line.split(/\s+/)[0]!)).toEqual(identifiers);
+    expect(lines.map((line) => line.split(/\s+/)[0])).toEqual(identifiers);
   });
 
   test("the command rejects unknown arguments", () => {

@@ -68,8 +68,8 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("clients of the serv
     if (path === "/v1/responses") return answerOf(await response.text());
     if (!body.stream) {
       const { choices } = (await response.json()) as OpenAI.ChatCompletion;
-      const { content, tool_calls = [] } = choices[0]!.message;
-      return { content: content ?? "", calls: tool_calls, reason: choices[0]!.finish_reason };
+      const { content, tool_calls = [] } = choices[0].message;
+      return { content: content ?? "", calls: tool_calls, reason: choices[0].finish_reason };
     }
     const events = (await response.text()).split("\n\n").filter((own) => own !== "" && own !== "data: [DONE]");
     const chunks = events.map((own) => JSON.parse(own.slice("data: ".length)) as OpenAI.ChatCompletionChunk);
@@ -88,7 +88,7 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("clients of the serv
       const isForced = body.tool_choice !== undefined && body.tool_choice !== "auto";
       const calls = isForced || (name !== undefined && at === 0);
       // A model that is forced to call a function would call it forever.
-      model.says(calls ? written(name!, values[name!]!).repeat(isForced ? 3 : 1) : person);
+      model.says(calls ? written(name!, values[name!]).repeat(isForced ? 3 : 1) : person);
       const found = await answer(path, body);
       expect([found.content, found.reason]).toEqual(calls ? ["", "tool_calls"] : [person, "stop"]);
       const called = found.calls.map((own) => [(own as OpenAI.ChatCompletionMessageFunctionToolCall).function]);

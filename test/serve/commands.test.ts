@@ -42,11 +42,11 @@ describe("orchard serve answers requests", () => {
     const said = /^serving (\S+) at (\S+)\nchat in a browser: (\S+)\n$/.exec(new TextDecoder().decode(value))!;
     const [, name, url, page] = said;
     expect(name).toBe("tiny-llama");
-    expect(await (await fetch(page!)).text()).toContain("<!doctype html>");
+    expect(await (await fetch(page)).text()).toContain("<!doctype html>");
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
-    const options = { model: name!, messages: [{ role: "user", content: "the in" } as const], temperature: 0 };
+    const options = { model: name, messages: [{ role: "user", content: "the in" } as const], temperature: 0 };
     const { choices } = await client.chat.completions.create({ ...options, max_tokens: 12 });
-    expect(choices[0]!.message.content).toBe(await answerAlone("the in"));
+    expect(choices[0].message.content).toBe(await answerAlone("the in"));
     const stream = await client.chat.completions.create({ ...options, max_tokens: 12, stream: true });
     let text = "";
     let parts = 0;
@@ -54,7 +54,7 @@ describe("orchard serve answers requests", () => {
       if (parts++ === 0) child.kill("SIGTERM"); // after a second signal, it would end at once
       text += part.choices[0]?.delta.content ?? "";
     }
-    expect(text).toBe(choices[0]!.message.content!);
+    expect(text).toBe(choices[0].message.content!);
     expect(await child.exited).toBe(0);
     expect(await new Response(child.stderr).text()).toBe("closing; finishing the answers in progress\n");
   });

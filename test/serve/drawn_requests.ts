@@ -128,7 +128,7 @@ export class RequestSource {
       $ref: () => this.#one(["#", "#/$defs/a", "#/properties/a", "http://localhost/", "#/$defs/~2", "%"]),
       $defs: () => ({ a: inner() }),
     };
-    return Object.fromEntries(this.#some(1, 4, () => this.#one(Object.keys(parts))).map((key) => [key, parts[key]!()]));
+    return Object.fromEntries(this.#some(1, 4, () => this.#one(Object.keys(parts))).map((key) => [key, parts[key]()]));
   }
 
   #patternSchema(): Json {

@@ -40,26 +40,26 @@ async function post(server: ModelServer, path: string, body: object) {
 }
 
 test("embeddings are served to OpenAI's client", async () => {
-  const client = new OpenAI({ baseURL: `${embedding!.url}/v1`, apiKey: "none" });
+  const client = new OpenAI({ baseURL: `${embedding.url}/v1`, apiKey: "none" });
   const { data, usage } = await client.embeddings.create({ model: "classify", input: texts });
-  const wanted = await nn.embed(embedder!.encoder, texts);
+  const wanted = await nn.embed(embedder.encoder, texts);
   expect(data.flatMap((own) => own.embedding)).toEqual(Array.from(wanted.dataSync()));
-  const counts = texts.map((text) => embedder!.tokenizer.encode(text).length);
+  const counts = texts.map((text) => embedder.tokenizer.encode(text).length);
   expect(usage.total_tokens).toBe(counts.reduce((sum, count) => sum + count, 0));
-  const short = await client.embeddings.create({ model: "classify", input: texts[0]!, dimensions: 4 });
-  expect(Math.hypot(...short.data[0]!.embedding)).toBeCloseTo(1, 6);
-  const tokens = embedder!.tokenizer.encode(texts[0]!);
+  const short = await client.embeddings.create({ model: "classify", input: texts[0], dimensions: 4 });
+  expect(Math.hypot(...short.data[0].embedding)).toBeCloseTo(1, 6);
+  const tokens = embedder.tokenizer.encode(texts[0]);
   const same = await client.embeddings.create({ model: "classify", input: tokens });
-  expect(same.data[0]!.embedding).toEqual(data[0]!.embedding);
+  expect(same.data[0].embedding).toEqual(data[0].embedding);
 });
 
 test.each(["/v1/rerank", "/v2/rerank"])("%s is served in the form of Jina's and Cohere's clients", async (path) => {
   const documents = path === "/v1/rerank" ? texts.map((text) => ({ text })) : texts;
-  const { status, json } = await post(ranking!, path, { model: "regress", query: "who wrote", documents, top_n: 2 });
-  const wanted = await nn.rerank(ranker!.encoder, "who wrote", texts, { topK: 2 });
+  const { status, json } = await post(ranking, path, { model: "regress", query: "who wrote", documents, top_n: 2 });
+  const wanted = await nn.rerank(ranker.encoder, "who wrote", texts, { topK: 2 });
   const results = wanted.map(({ index, score }) => ({
     ...{ index, relevance_score: score },
-    ...(path === "/v1/rerank" && { document: { text: texts[index]! } }),
+    ...(path === "/v1/rerank" && { document: { text: texts[index] } }),
   }));
   expect([status, json["results"]]).toEqual([200, results as never]);
 });
@@ -68,12 +68,12 @@ test("requests that the model can't answer are rejected", async () => {
   const rerank = { model: "classify", query: "a", documents: ["b"] };
   const embed = { model: "classify", input: "Ada" };
   const cases: [ModelServer, string, object, number, string][] = [
-    [embedding!, "/v1/rerank", rerank, 400, "is not a cross-encoder"],
-    [embedding!, "/v1/completions", { model: "classify", prompt: "a" }, 404, "is an encoder"],
-    [embedding!, "/v1/embeddings", { ...embed, dimensions: 17 }, 400, "at most 16 dimensions"],
-    [embedding!, "/v1/embeddings", { ...embed, prompt_name: "query" }, 400, "expected a prompt of the model (none)"],
-    [embedding!, "/v1/embeddings", { ...embed, input: [99_999] }, 400, "expected tokens from 0"],
-    [embedding!, "/v1/embeddings", { ...embed, model: "other" }, 404, "expected the model classify"],
+    [embedding, "/v1/rerank", rerank, 400, "is not a cross-encoder"],
+    [embedding, "/v1/completions", { model: "classify", prompt: "a" }, 404, "is an encoder"],
+    [embedding, "/v1/embeddings", { ...embed, dimensions: 17 }, 400, "at most 16 dimensions"],
+    [embedding, "/v1/embeddings", { ...embed, prompt_name: "query" }, 400, "expected a prompt of the model (none)"],
+    [embedding, "/v1/embeddings", { ...embed, input: [99_999] }, 400, "expected tokens from 0"],
+    [embedding, "/v1/embeddings", { ...embed, model: "other" }, 404, "expected the model classify"],
     [await start(), "/v1/rerank", { ...rerank, model: "tiny/llama" }, 404, "is not a cross-encoder"],
   ];
   servers.push(cases.at(-1)![0]);
@@ -90,7 +90,7 @@ test("orchard embed writes the vectors of a file's lines", async () => {
   const words = ["embed", file, "--model", folder.file("classify"), "--out", out, "--batch", "2"];
   const run = () => Bun.spawnSync([...bunWords, "src/cli/orchard.ts", ...words], { cwd: packageRoot });
   expect(run().stdout.toString()).toBe(`wrote 3 vectors of 16 numbers to ${out}\n`);
-  const wanted = await nn.embed(embedder!.encoder, texts);
+  const wanted = await nn.embed(embedder.encoder, texts);
   expect(Array.from(io.loadNpy(out).dataSync(), Number)).toEqual(Array.from(wanted.dataSync()));
   writeFileSync(file, "");
   const { stderr, exitCode } = run();
@@ -102,10 +102,10 @@ test("texts with far too many tokens are not encoded completely", async () => {
   let longest = 0;
   const encode: ServedEncoder["tokenizer"]["encode"] = (text, options) => {
     longest = Math.max(longest, text.length);
-    return ranker!.tokenizer.encode(text, options);
+    return ranker.tokenizer.encode(text, options);
   };
-  const tokenizer = Object.assign(Object.create(ranker!.tokenizer), { encode });
-  const own = await ModelServer.start({ ...ranker!, tokenizer }, { port: 0, limits: { tokens: 100 } });
+  const tokenizer = Object.assign(Object.create(ranker.tokenizer), { encode });
+  const own = await ModelServer.start({ ...ranker, tokenizer }, { port: 0, limits: { tokens: 100 } });
   try {
     for (const [path, body, param] of [
       ["/v1/embeddings", { input: [long] }, "input"],

@@ -37,8 +37,8 @@ describe("response_format constrains the answer", () => {
   test("a schema is enforced, also when streaming", async () => {
     for (let seed = 0; seed < 3; seed++) {
       const { choices } = await clientOf(plain).chat.completions.create({ ...options, seed });
-      expect(choices[0]!.finish_reason).toBe("stop");
-      const value = JSON.parse(choices[0]!.message.content!);
+      expect(choices[0].finish_reason).toBe("stop");
+      const value = JSON.parse(choices[0].message.content!);
       expect(value).toEqual({ n: expect.any(Number) });
       const parts = await clientOf(plain).chat.completions.create({ ...options, seed, stream: true });
       const texts = (await Array.fromAsync(parts)).map((part) => part.choices[0]?.delta.content ?? "");
@@ -63,7 +63,7 @@ describe("tools can be called by the model", () => {
   test("tools are called, in whole answers and in streams", async () => {
     scripted.says(said);
     const { choices } = await clientOf(server).chat.completions.create(ask);
-    const { message, finish_reason } = choices[0]!;
+    const { message, finish_reason } = choices[0];
     expect([message.content, finish_reason]).toEqual(["Let me see.\n", "tool_calls"]);
     const calls = message.tool_calls!.map((call) => call.type === "function" && call.function);
     expect(calls).toEqual([
@@ -83,13 +83,13 @@ describe("tools can be called by the model", () => {
   test("in an agent's round, the result of a call goes back to the model", async () => {
     scripted.says('{"name": "add", "parameters": {"x": 7}}');
     const { choices } = await clientOf(server).chat.completions.create(ask);
-    const { message } = choices[0]!;
+    const { message } = choices[0];
     expect(message.content).toBeNull();
     scripted.says("8");
-    const result = { role: "tool", tool_call_id: message.tool_calls![0]!.id, content: "8" } as const;
+    const result = { role: "tool", tool_call_id: message.tool_calls![0].id, content: "8" } as const;
     const messages = [...ask.messages, message, result];
     const answer = await clientOf(server).chat.completions.create({ ...ask, messages });
-    expect(answer.choices[0]!.message.content).toBe("8");
+    expect(answer.choices[0].message.content).toBe("8");
     expect(answer.usage!.prompt_tokens).toBe("add;sub;user:?assistant:7tool:8".length);
   });
 
@@ -112,7 +112,7 @@ describe("tools can be called by the model", () => {
       for (let seed = 0; seed < 2; seed++) {
         const options = { ...random, seed, tool_choice: "required", parallel_tool_calls: false } as const;
         const { choices } = await client.chat.completions.create(options);
-        const { message, finish_reason } = choices[0]!;
+        const { message, finish_reason } = choices[0];
         expect([message.content, finish_reason, message.tool_calls?.length]).toEqual([null, "tool_calls", 1]);
         const [[name, written]] = callsIn(message) as [[string, string]];
         expect(JSON.parse(written)).toEqual({ n: expect.any(Number) });
@@ -131,7 +131,7 @@ describe("tools can be called by the model", () => {
         };
         for (const tool_choice of [named(name), allowed]) {
           const { choices } = await client.chat.completions.create({ ...random, seed: 1, tool_choice });
-          for (const [called] of callsIn(choices[0]!.message)) expect(called).toBe(name);
+          for (const [called] of callsIn(choices[0].message)) expect(called).toBe(name);
         }
       }
     } finally {
@@ -151,7 +151,7 @@ describe("tools can be called by the model", () => {
       const count = async (options: object) => {
         scripted.says(`${call("add", "1")}\n${call("sub", "2")}`);
         const body = { ...ask, tools: exact, temperature: 0, ...options };
-        return callsIn((await clientOf(tagged).chat.completions.create(body)).choices[0]!.message);
+        return callsIn((await clientOf(tagged).chat.completions.create(body)).choices[0].message);
       };
       const [one, two] = [
         ["add", '{"n":1}'],
@@ -170,8 +170,8 @@ describe("tools can be called by the model", () => {
       // The schema of a strict function's arguments is enforced, even in the middle of a text.
       scripted.says(`Yes: ${call("add", "?7")}`);
       const { choices } = await clientOf(tagged).chat.completions.create({ ...ask, tools: exact, temperature: 0 });
-      expect(choices[0]!.message.content).toBe("Yes: ");
-      expect(callsIn(choices[0]!.message)).toEqual([["add", '{"n":7}']]);
+      expect(choices[0].message.content).toBe("Yes: ");
+      expect(callsIn(choices[0].message)).toEqual([["add", '{"n":7}']]);
     } finally {
       await tagged.close(0);
     }
@@ -201,7 +201,7 @@ describe("tools can be called by the model", () => {
           const { text: rest, calls } = filter.end();
           // A call is complete with its last brace, even if its closing tag is cut off.
           const ends = written.map((_, at) => written.slice(0, at + 1).join("\n").length - "\n</tool_call>".length);
-          const finished = said.filter(([own], at) => ends[at]! <= text.length && own !== "other");
+          const finished = said.filter(([own], at) => ends[at] <= text.length && own !== "other");
           expect(calls.map((call) => [call.function.name, call.function.arguments])).toEqual(
             finished.map(([own, s]) => [own, JSON.stringify({ s })]),
           );
@@ -209,7 +209,7 @@ describe("tools can be called by the model", () => {
           if (calls.length > 0 && isAllCalls && text.length === whole.length) expect(before + rest).toBe("");
           if (calls.length === 0) expect(before + rest).toBe(text);
           // A call that is begun but not completed remains text.
-          const begun = said.findIndex((_, at) => ends[at]! > text.length);
+          const begun = said.findIndex((_, at) => ends[at] > text.length);
           const start = begun > 0 ? written.slice(0, begun).join("\n").length + 1 : 0;
           if (begun >= 0) expect((before + rest).trim()).toEndWith(text.slice(start).trim());
         },

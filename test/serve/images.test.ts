@@ -65,7 +65,7 @@ test("a chat completion, a response and a session answer about an image", async 
   const server = await start();
   const want = await expected();
   const { choices, usage } = await answered(await chat(server, dataUrl()));
-  expect(choices[0]!.message.content).toBe(want);
+  expect(choices[0].message.content).toBe(want);
   expect(usage.prompt_tokens).toBeGreaterThan(10);
 
   const parts = [
@@ -75,12 +75,12 @@ test("a chat completion, a response and a session answer about an image", async 
   const input = [{ role: "user", content: parts }];
   const request = { input, max_output_tokens: 8, temperature: 0 };
   const response = await answered(await ask(server, "responses", request));
-  expect(response.output[0]!.content[0]!.text).toBe(want);
+  expect(response.output[0].content[0].text).toBe(want);
 
   using session = new ChatSession(served, { maxTokens: 8, temperature: 0 });
   session.attach(file);
   expect((await Array.fromAsync(session.say("Hi"))).join("")).toBe(want);
-  expect(session.messages[0]!.content).toEqual([
+  expect(session.messages[0].content).toEqual([
     { type: "image", image: file },
     { type: "text", text: "Hi" },
   ]);
@@ -92,7 +92,7 @@ test("a chat without images works, for a template that iterates over parts", asy
   const { choices } = await answered(await ask(server, "chat/completions", { messages, max_completion_tokens: 8 }));
   const prompt = tokenizer.encode(template.render([{ role: "user", content: [{ type: "text", text: "Hi" }] }]));
   const pieces = nn.generateText(model, tokenizer, prompt, { maxTokens: 8, temperature: 0 });
-  expect(choices[0]!.message.content).toBe((await Array.fromAsync(pieces)).join(""));
+  expect(choices[0].message.content).toBe((await Array.fromAsync(pieces)).join(""));
 });
 
 test("other URLs and damaged images are rejected", async () => {
@@ -110,7 +110,7 @@ test("other URLs and damaged images are rejected", async () => {
       expect(await problem(await chat(server, url))).toBe("invalid_image");
     const downloading = await start({ limits: { imageUrls: true } });
     const { choices } = await answered(await chat(downloading, at("image.png")));
-    expect(choices[0]!.message.content).toBe(await expected());
+    expect(choices[0].message.content).toBe(await expected());
     expect(await problem(await chat(downloading, at("moved")))).toBe("invalid_image");
     const small = await start({ limits: { imageUrls: true, bodyBytes: 300 } });
     expect(await problem(await chat(small, at("image.png")))).toBe("invalid_image");

@@ -101,7 +101,7 @@ test("a chosen image is shown, sent with the message, and can be removed before"
     await page.keyboard.press("Enter");
     await finished();
     const content = [
-      { type: "image", image: images[1]! },
+      { type: "image", image: images[1] },
       { type: "text", text: "Hi" },
     ];
     const prompt = await processor.prompt([{ role: "user", content }]);
@@ -126,7 +126,7 @@ test.each(["the button", "Escape", "a new chat"])("%s stops an answer, on the se
   expect(await page.$eval("#state", ({ textContent }) => textContent)).toBe(way === "a new chat" ? "" : "stopped");
   const lengths = (await answers()).map((answer) => answer.length);
   if (way === "a new chat") expect(lengths).toEqual([]);
-  else expect([lengths.length, lengths[0]! > 0, lengths[0]! < 40]).toEqual([1, true, true]);
+  else expect([lengths.length, lengths[0] > 0, lengths[0] < 40]).toEqual([1, true, true]);
   await showsFigures(server, /texts_total\{outcome="left"\} 1\n/);
   goOn();
   const figures = await showsFigures(server, /texts_active 0\n/);
@@ -188,7 +188,7 @@ test("the system prompt and the sampling are sent, empty fields are not", async 
   await page.type("#text", "Hi");
   await page.keyboard.press("Enter");
   await finished();
-  const { stream: _, stream_options: __, ...asked } = sent[0]!;
+  const { stream: _, stream_options: __, ...asked } = sent[0];
   const messages = [
     { role: "system", content: "be brief" },
     { role: "user", content: "Hi" },

@@ -161,11 +161,11 @@ test("used parameters change the answer", async () => {
     });
     return (await response.json()) as OpenAI.ChatCompletion & { error?: { param: string } };
   };
-  const textOf = ({ choices }: OpenAI.ChatCompletion) => choices[0]!.message.content!;
+  const textOf = ({ choices }: OpenAI.ChatCompletion) => choices[0].message.content!;
   const plain = textOf(await ask({}));
   expect(textOf(await ask({ max_completion_tokens: 3 }))).toBe(plain.slice(0, 3)); // takes precedence over max_tokens
   expect(textOf(await ask({ logit_bias: { 66: 100 } }))).toBe("BBBBBBBB");
-  expect(textOf(await ask({ logit_bias: { [plain.charCodeAt(0)]: -100 } }))).not.toStartWith(plain[0]!);
+  expect(textOf(await ask({ logit_bias: { [plain.charCodeAt(0)]: -100 } }))).not.toStartWith(plain[0]);
   expect((await ask({ n: 3 })).choices.map(({ index }) => index)).toEqual([0, 1, 2]);
   const seeded = async (seed: number) => textOf(await ask({ temperature: 2, seed }));
   expect(await seeded(5)).toBe(await seeded(5));

@@ -134,7 +134,7 @@ test("probabilities of tokens are returned, if requested", async () => {
     ...{ model: "m", input: "?", include: ["message.output_text.logprobs"], top_logprobs: 2 },
   });
   const [part] = (output[0] as OpenAI.Responses.ResponseOutputMessage).content as OpenAI.Responses.ResponseOutputText[];
-  expect(part!.logprobs!.map(({ token, top_logprobs }) => [token, top_logprobs.length])).toEqual([
+  expect(part.logprobs!.map(({ token, top_logprobs }) => [token, top_logprobs.length])).toEqual([
     ["H", 2],
     ["i", 2],
   ]);

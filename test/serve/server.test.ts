@@ -29,11 +29,11 @@ describe("chats are answered by the model", () => {
     });
     expect(answer.object).toBe("chat.completion");
     expect(answer.choices).toHaveLength(1);
-    expect(answer.choices[0]!.message).toEqual({
+    expect(answer.choices[0].message).toEqual({
       ...{ role: "assistant", refusal: null },
       content: await textAlone(model, promptOf("Hi"), 12),
     });
-    expect(answer.choices[0]!.finish_reason).toBe("length");
+    expect(answer.choices[0].finish_reason).toBe("length");
     const prompt = promptOf("Hi").length;
     expect(answer.usage).toMatchObject({
       ...{ prompt_tokens: prompt, completion_tokens: 12, total_tokens: prompt + 12 },
@@ -46,7 +46,7 @@ describe("chats are answered by the model", () => {
       ...{ stream: true, stream_options: { include_usage: true } },
     });
     const chunks = await Array.fromAsync(stream);
-    expect(chunks[0]!.choices[0]!.delta.role).toBe("assistant");
+    expect(chunks[0].choices[0].delta.role).toBe("assistant");
     const texts = chunks.map(({ choices }) => choices[0]?.delta.content ?? "");
     expect(texts.join("")).toBe(await textAlone(model, promptOf("Hi"), 12));
     expect(texts.filter(Boolean).length).toBeGreaterThan(3);
@@ -64,10 +64,10 @@ describe("chats are answered by the model", () => {
       if (stream) {
         const chunks = await Array.fromAsync(await client.chat.completions.create({ ...options, stream: true }));
         expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("")).toBe(wanted);
-        expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe("stop");
+        expect(chunks.at(-1)!.choices[0].finish_reason).toBe("stop");
       } else {
         const { choices } = await client.chat.completions.create(options);
-        expect([choices[0]!.message.content, choices[0]!.finish_reason]).toEqual([wanted, "stop"]);
+        expect([choices[0].message.content, choices[0].finish_reason]).toEqual([wanted, "stop"]);
       }
     }
   });
@@ -86,11 +86,11 @@ describe("chats are answered by the model", () => {
     const { choices } = await client.chat.completions.create({
       ...{ model: name, messages: said("Hi"), max_tokens: 5, temperature: 0, logprobs: true, top_logprobs: 3 },
     });
-    const { content } = choices[0]!.logprobs!;
+    const { content } = choices[0].logprobs!;
     expect(content).toHaveLength(5);
     for (const { logprob, top_logprobs } of content!) {
       expect(top_logprobs).toHaveLength(3);
-      expect(logprob).toBe(top_logprobs[0]!.logprob); // greedy: the most likely token
+      expect(logprob).toBe(top_logprobs[0].logprob); // greedy: the most likely token
       expect(logprob).toBeLessThan(0);
     }
   });
@@ -108,7 +108,7 @@ test("a completion continues one text, or several", async () => {
     ...{ model: name, prompt: tokens, max_tokens: 6, temperature: 0, stream: true },
   });
   const parts = await Array.fromAsync(stream);
-  expect(parts.map(({ choices: [choice] }) => choice!.text).join("")).toBe(await textAlone(model, "abc", 6));
+  expect(parts.map(({ choices: [choice] }) => choice.text).join("")).toBe(await textAlone(model, "abc", 6));
 });
 
 describe("echo has log-probabilities", () => {
@@ -131,14 +131,14 @@ describe("echo has log-probabilities", () => {
     const { choices, usage } = await client.completions.create(body);
     for (const [at, { text, logprobs }] of choices.entries()) {
       const { tokens, token_logprobs, top_logprobs, text_offset } = logprobs!;
-      expect(text).toBe(prompts[at]! + (await textAlone(model, prompts[at]!, 3)));
+      expect(text).toBe(prompts[at] + (await textAlone(model, prompts[at], 3)));
       expect(tokens!.join("")).toBe(text);
       expect(text_offset).toEqual(tokens!.map((_, own) => tokens!.slice(0, own).join("").length));
       expect([token_logprobs![0], top_logprobs![0]]).toEqual([null, null] as never);
-      for (const [own, row] of (await chances(prompts[at]!)).entries()) {
-        expect(token_logprobs![own + 1]!).toBeCloseTo(row[text.charCodeAt(own + 1)]!, 3);
-        const best = Object.values(top_logprobs![own + 1]!).sort((a, b) => b - a);
-        expect(best[0]!).toBeCloseTo(Math.max(...row), 3);
+      for (const [own, row] of (await chances(prompts[at])).entries()) {
+        expect(token_logprobs![own + 1]).toBeCloseTo(row[text.charCodeAt(own + 1)], 3);
+        const best = Object.values(top_logprobs![own + 1]).sort((a, b) => b - a);
+        expect(best[0]).toBeCloseTo(Math.max(...row), 3);
         expect(best.length).toBe(2);
       }
     }
@@ -158,8 +158,8 @@ describe("echo has log-probabilities", () => {
     expect(choices.map(({ text, finish_reason }) => [text, finish_reason])).toEqual(
       prompts.map((own) => [own, "length"]),
     );
-    expect(choices[2]!.logprobs!.token_logprobs).toEqual(
-      whole.choices[2]!.logprobs!.token_logprobs!.slice(0, prompts[2]!.length),
+    expect(choices[2].logprobs!.token_logprobs).toEqual(
+      whole.choices[2].logprobs!.token_logprobs!.slice(0, prompts[2].length),
     );
   });
 
@@ -178,14 +178,14 @@ test("embeddings are vectors of length 1, as numbers and in base64", async () =>
   const { data, usage } = await client.embeddings.create({ model: name, input: ["abc", "abd", "abc"] });
   const rows = data.map(({ embedding }) => embedding); // by default, the client requests base64
   expect(rows.map(({ length }) => length)).toEqual([32, 32, 32]);
-  expect(rows[0]!.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
-  expect(rows[2]).toEqual(rows[0]!);
-  expect(rows[1]).not.toEqual(rows[0]!);
+  expect(rows[0].reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
+  expect(rows[2]).toEqual(rows[0]);
+  expect(rows[1]).not.toEqual(rows[0]);
   expect(usage).toEqual({ prompt_tokens: 9, total_tokens: 9 });
   const short = { model: name, input: "abc", encoding_format: "float", dimensions: 5 } as const;
   const [first] = (await client.embeddings.create(short)).data;
-  expect(first!.embedding).toHaveLength(5);
-  expect(first!.embedding.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
+  expect(first.embedding).toHaveLength(5);
+  expect(first.embedding.reduce((sum, value) => sum + value * value, 0)).toBeCloseTo(1, 5);
 });
 
 test("the server lists its models", async () => {
@@ -337,7 +337,7 @@ test("64 clients at once, half of which disconnect: each of the others gets its 
         for await (const _part of stream) if (++parts > at % 5) break;
         return undefined;
       }
-      if (at % 4 === 0) return (await own.chat.completions.create(options)).choices[0]!.message.content!;
+      if (at % 4 === 0) return (await own.chat.completions.create(options)).choices[0].message.content!;
       const stream = await own.chat.completions.create({ ...options, stream: true });
       return (await Array.fromAsync(stream)).map(({ choices }) => choices[0]?.delta.content ?? "").join("");
     });

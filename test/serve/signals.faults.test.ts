@@ -22,7 +22,7 @@ test.each([
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });
   const { value } = await child.stdout.getReader().read();
-  const url = / at (\S+)\n/.exec(new TextDecoder().decode(value))![1]!;
+  const url = / at (\S+)\n/.exec(new TextDecoder().decode(value))![1];
   // The server waits for a request's body that does not arrive.
   const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
   const socket = connect(Number(new URL(url).port), "127.0.0.1", () =>

@@ -139,7 +139,7 @@ test("wrong requests are rejected", async () => {
 
 test("a CTC model is served", async () => {
   const [own] = cases;
-  await writeCtcModel(folder.file("ctc"), own!);
+  await writeCtcModel(folder.file("ctc"), own);
   const ctc = (await loadAnyServed(folder.file("ctc"))) as ServedSpeech;
   const wanted = await nn.transcribe(ctc.speech, file, { wordTimestamps: true });
   const small = await ModelServer.start(ctc, { port: 0 });

@@ -102,7 +102,7 @@ test("an answer streams within 80 columns, and the conversation is remembered, s
     ["user", "the in"],
     ["user", "the in"],
   ]);
-  expect(shown.replaceAll(/\s/g, "")).toContain(printable(answer![1]).replaceAll(/\s/g, ""));
+  expect(shown.replaceAll(/\s/g, "")).toContain(printable(answer[1]).replaceAll(/\s/g, ""));
   expect(await chat.say("/nothing")).toContain("unknown command /nothing; /help lists the commands\n");
   await chat.say("/reset");
   await chat.say(`/save ${file}`);

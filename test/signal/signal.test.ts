@@ -20,7 +20,7 @@ function convolution(x: readonly number[], y: readonly number[], mode: Mode): nu
   const [n, m] = [x.length, y.length];
   const whole = Array.from({ length: n + m - 1 }, (_, k) => {
     let sum = 0;
-    for (let j = Math.max(0, k - m + 1); j <= Math.min(k, n - 1); j++) sum += x[j]! * y[k - j]!;
+    for (let j = Math.max(0, k - m + 1); j <= Math.min(k, n - 1); j++) sum += x[j] * y[k - j];
     return sum;
   });
   if (mode === "full") return whole;
@@ -38,8 +38,8 @@ describe.each(places)("convolutions and correlations of signals, $backend $dtype
       const [n, m, rows] = [random.integer(1, 150), random.integer(1, 150), random.integer(1, 3)];
       const x = makeBlock({ shape: [rows, n] }, dtype, random);
       const y = makeBlock({ shape: [m] }, dtype, random);
-      const mode = modes[at % 3]!;
-      const method = (["auto", "direct", "fft"] as const)[random.integer(0, 2)]!;
+      const mode = modes[at % 3];
+      const method = (["auto", "direct", "fft"] as const)[random.integer(0, 2)];
       const [a, b] = [x, y].map(({ values, shape }) => tensor(values, { dtype, shape }) as Tensor) as [Tensor, Tensor];
       for (const name of ["convolve", "correlate"] as const) {
         const got = withStrict(true, () => withBackend(backend, () => numbersOf(signal[name](a, b, { mode, method }))));
@@ -61,10 +61,10 @@ test("convolutions of complex numbers and of broadcast batches are right, with g
   const random = new Random(seed);
   const leaf = (...shape: number[]) =>
     tensor(makeBlock({ shape }, "float64", random).values, { dtype: "float64", shape, requiresGrad: true }) as Tensor;
-  gradcheck((x, y) => signal.convolve(x!, y!, { mode: "same" }), [leaf(2, 1, 9), leaf(3, 4)]);
-  gradcheck((x, y) => signal.correlate(x!, y!, { method: "fft" }), [leaf(9), leaf(4)]);
-  gradcheck((x) => signal.spectrogram(x!, { nFft: 6, hopLength: 2 }), [leaf(20)]);
-  gradcheck((x) => viewAsReal(signal.convolve(fft.rfft(x!), fft.rfft(x!))), [leaf(7)]);
+  gradcheck((x, y) => signal.convolve(x, y, { mode: "same" }), [leaf(2, 1, 9), leaf(3, 4)]);
+  gradcheck((x, y) => signal.correlate(x, y, { method: "fft" }), [leaf(9), leaf(4)]);
+  gradcheck((x) => signal.spectrogram(x, { nFft: 6, hopLength: 2 }), [leaf(20)]);
+  gradcheck((x) => viewAsReal(signal.convolve(fft.rfft(x), fft.rfft(x))), [leaf(7)]);
   const direct = 'method "direct" supports real signals and a second signal of one axis';
   expect(() => signal.convolve(leaf(9), leaf(2, 4), { method: "direct" })).toThrow(direct);
   expect(() => signal.correlate(fft.rfft(leaf(9)), leaf(4), { method: "direct" })).toThrow(direct);
@@ -85,7 +85,7 @@ test("mel filters match transformers and librosa", () => {
     for (const [filter, first, weights] of filters) want.set(weights, filter * count + first);
     const got = numbersOf(signal.melFilterbank(sampleRate, nFft, { ...options, dtype: "float64" } as object));
     expect(got.length).toBe(want.length);
-    expect(Math.max(...got.map((weight, at) => Math.abs(weight - want[at]!)))).toBeLessThan(1e-9);
+    expect(Math.max(...got.map((weight, at) => Math.abs(weight - want[at])))).toBeLessThan(1e-9);
   }
 });
 
@@ -98,11 +98,11 @@ test("spectrograms are powers of the spectra of frames", () => {
   const want: number[] = [];
   const spectra = Array.from({ length: 9 }, (_, frame) =>
     transformOf(
-      Float64Array.from({ length: 32 }, (_, at) => (at % 2 ? 0 : values[frame * 5 + at / 2]! * window[at / 2]!)),
+      Float64Array.from({ length: 32 }, (_, at) => (at % 2 ? 0 : values[frame * 5 + at / 2] * window[at / 2])),
       -1,
     ),
   );
-  for (let k = 0; k <= 8; k++) for (const each of spectra) want.push(each[2 * k]! ** 2 + each[2 * k + 1]! ** 2);
+  for (let k = 0; k <= 8; k++) for (const each of spectra) want.push(each[2 * k] ** 2 + each[2 * k + 1] ** 2);
   expect(distance(got, want)).toBeLessThan(1e-14);
   const magnitudes = numbersOf(signal.spectrogram(x, { nFft: 16, hopLength: 5, center: false, power: 1 }));
   expect(distance(magnitudes, want.map(Math.sqrt))).toBeLessThan(1e-14);

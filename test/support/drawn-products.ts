@@ -88,8 +88,8 @@ function forEachElement(
 ): void {
   const walk = (axis: number, offset: number, place: readonly number[]) => {
     if (axis < batchShape.length) {
-      for (let index = 0; index < batchShape[axis]!; index++)
-        walk(axis + 1, offset + index * operand.batchStrides[axis]!, [...place, index]);
+      for (let index = 0; index < batchShape[axis]; index++)
+        walk(axis + 1, offset + index * operand.batchStrides[axis], [...place, index]);
       return;
     }
     for (let row = 0; row < rows; row++)
@@ -100,7 +100,7 @@ function forEachElement(
 }
 
 const baseOf = (operand: MatmulOperand, place: readonly number[]) =>
-  place.reduce((offset, index, axis) => offset + index * operand.batchStrides[axis]!, operand.offset);
+  place.reduce((offset, index, axis) => offset + index * operand.batchStrides[axis], operand.offset);
 
 export interface Case extends MatmulCase {
   readonly dtype: Dtype;

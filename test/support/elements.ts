@@ -24,12 +24,12 @@ const numbers = (make: (count: number) => NodeJS.TypedArray) => ({
 });
 const float = (make: (count: number) => NodeJS.TypedArray, rounding: number): ElementType => ({
   ...numbers(make),
-  read: (storage, index) => (storage as NumberArray)[index]!,
+  read: (storage, index) => (storage as NumberArray)[index],
   rounding,
 });
 const integer = (make: (count: number) => NodeJS.TypedArray, wrap: (value: bigint) => bigint): ElementType => ({
   ...numbers(make),
-  read: (storage, index) => BigInt((storage as NumberArray)[index]!),
+  read: (storage, index) => BigInt((storage as NumberArray)[index]),
   wrap,
 });
 
@@ -46,18 +46,18 @@ export const elementTypes: Record<Exclude<RealDType, "bool">, ElementType> = {
     write: (storage, index, value) => {
       view16(storage)[index] = Number(value);
     },
-    read: (storage, index) => view16(storage)[index]!,
+    read: (storage, index) => view16(storage)[index],
     rounding: 2 ** -11,
   },
   bfloat16: {
     make: (count) => new Uint16Array(count),
     write: (storage, index, value) => {
       widened[0] = Number(value);
-      (storage as NumberArray)[index] = widenedBits[0]! >>> 16; // truncates; test data need not be the nearest value
+      (storage as NumberArray)[index] = widenedBits[0] >>> 16; // truncates; test data need not be the nearest value
     },
     read: (storage, index) => {
-      widenedBits[0] = ((storage as NumberArray)[index]! << 16) >>> 0;
-      return widened[0]!;
+      widenedBits[0] = ((storage as NumberArray)[index] << 16) >>> 0;
+      return widened[0];
     },
     rounding: 2 ** -8,
   },
@@ -66,7 +66,7 @@ export const elementTypes: Record<Exclude<RealDType, "bool">, ElementType> = {
     write: (storage, index, value) => {
       (storage as BigInt64Array)[index] = BigInt(value);
     },
-    read: (storage, index) => (storage as BigInt64Array)[index]!,
+    read: (storage, index) => (storage as BigInt64Array)[index],
     wrap: (value) => BigInt.asIntN(64, value),
   },
   int32: integer(

@@ -38,13 +38,13 @@ const [batch, heads, keys, dim] = [2, 2, 40, 8] as const;
 
 /** Strides that put the last index of `axis` beyond `distance` elements, and keep the others adjacent. */
 function farStrides(shape: readonly number[], axis: number, distance: number): number[] {
-  const far = Math.ceil(distance / (shape[axis]! - 1) / 8 + 1) * 8;
+  const far = Math.ceil(distance / (shape[axis] - 1) / 8 + 1) * 8;
   const others = shape.with(axis, 1);
   return others.map((_, at) => others.slice(at + 1).reduce((product, size) => product * size, 1)).with(axis, far);
 }
 
 const lastOffset = ({ shape, strides }: Tensor): number =>
-  shape.reduce((sum, size, at) => sum + (size - 1) * strides[at]!, 0);
+  shape.reduce((sum, size, at) => sum + (size - 1) * strides[at], 0);
 
 type Make = (shape: readonly number[], dtype: DType) => Tensor;
 
@@ -56,7 +56,7 @@ const makeFar =
   (shape, dtype) => {
     if (!canBeFar(dtype) || shape.length <= axis) return makeNear(shape, dtype);
     const strides = farStrides(shape, axis, distance);
-    const length = 1 + shape.reduce((sum, size, at) => sum + (size - 1) * strides[at]!, 0);
+    const length = 1 + shape.reduce((sum, size, at) => sum + (size - 1) * strides[at], 0);
     return new Tensor(empty([length], { dtype, storage: "private" }).storage, dtype, shape, strides);
   };
 

@@ -45,9 +45,9 @@ function growthOfQuarters(points: readonly MemoryPoint[]): number[] {
     const sorted = ofQuarter(quarter)
       .map(({ residentBytes }) => residentBytes)
       .sort((one, other) => one - other);
-    return sorted[sorted.length >> 1]!;
+    return sorted[sorted.length >> 1];
   });
-  return [1, 2, 3].map((quarter) => medians[quarter]! - medians[quarter - 1]!);
+  return [1, 2, 3].map((quarter) => medians[quarter] - medians[quarter - 1]);
 }
 
 /** Runs a program of this folder. Prints its memory use over time, and returns it. */
@@ -60,7 +60,7 @@ export async function checkFlat(program: string, ...words: string[]): Promise<re
   );
   const after = points.pop()!;
   expect(points).toHaveLength(POINTS);
-  expect(points.at(-1)!.loss).toBeLessThan(points[0]!.loss); // the model has learned
+  expect(points.at(-1)!.loss).toBeLessThan(points[0].loss); // the model has learned
   const [earlier, later] = [points.slice(5, 10), points.slice(10)];
   // A block kept each step adds thousands of blocks to each quarter. A single point may be high while JavaScript's
   // compiler works on a function, and a single quarter if the heap grows in it.

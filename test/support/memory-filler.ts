@@ -16,7 +16,7 @@ const make = () => (unwritten ? empty(shape) : full(shape, 1, { dtype: "float32"
 let error: unknown;
 try {
   // on each of the backends in turn
-  for (;;) kept.push(withBackend(names[kept.length % names.length]!, make));
+  for (;;) kept.push(withBackend(names[kept.length % names.length], make));
 } catch (thrown) {
   error = thrown;
 }

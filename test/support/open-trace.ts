@@ -18,7 +18,7 @@ export interface OpenedTrace {
 
 Object.assign(globalThis, { DOMRect: class {} });
 const model = TraceModel.Model.createWithAllHandlers();
-await model.parse(await Bun.file(process.argv[2]!).json());
+await model.parse(await Bun.file(process.argv[2]).json());
 const { Meta, Renderer } = model.parsedTrace()!.data;
 const tracks = [...Renderer.processes.values()].flatMap(({ threads }) => [...threads.values()]);
 console.log(

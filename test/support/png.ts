@@ -33,7 +33,7 @@ export function png(pixels: Uint8Array, { width, height, channels, bits = 8, ori
   header.setUint32(0, width);
   header.setUint32(4, height);
   header.setUint8(8, bits);
-  header.setUint8(9, colorTypes[channels]!);
+  header.setUint8(9, colorTypes[channels]);
   const row = (width * channels * bits) / 8;
   const rows = Array.from({ length: height }, (_, at) => [0, ...pixels.subarray(at * row, (at + 1) * row)]).flat();
   return Buffer.concat([

@@ -19,7 +19,7 @@ export function examplesOf(document: string): Example[] {
   return [...text.matchAll(/```ts\n(.*?)```/gs)].map(({ 1: program = "", index }) => ({
     title: [...text.slice(0, index).matchAll(/^#+ (.*)$/gm)].at(-1)?.[1] ?? document,
     program,
-    promised: [...program.matchAll(/^(?: *console\.log\(.*\); )?\/\/ (.*)$/gm)].map(([, line]) => line!),
+    promised: [...program.matchAll(/^(?: *console\.log\(.*\); )?\/\/ (.*)$/gm)].map(([, line]) => line),
   }));
 }
 

@@ -22,7 +22,7 @@ export function localRegistry(scratch: string, more: Readonly<Record<string, str
       const { origin, pathname } = new URL(request.url);
       const path = decodeURIComponent(pathname).slice(1);
       if (path.startsWith("-/")) return new Response(pack(scratch, path.slice(2)));
-      const folders = path in more ? [more[path]!] : foldersOf(path);
+      const folders = path in more ? [more[path]] : foldersOf(path);
       if (folders.length === 0) return new Response("no such package", { status: 404 });
       served.add(path);
       return Response.json(describe(path, folders, `${origin}/`));
@@ -64,7 +64,7 @@ function describe(name: string, folders: readonly string[], url: string): object
     return { ...manifest, dist: { tarball: `${url}-/${encodeURIComponent(folder)}` } };
   });
   const versions = Object.fromEntries(manifests.map((manifest) => [manifest.version, manifest]));
-  return { name, "dist-tags": { latest: manifests[0]!.version }, versions };
+  return { name, "dist-tags": { latest: manifests[0].version }, versions };
 }
 
 /** An installed package as a tarball, whose files are in a folder named `package`. */

@@ -62,5 +62,5 @@ printMemory(count, last);
 
 /** Metal keeps operands until it has checked which work is done. */
 function forgetFinished(): void {
-  weights[0]!.dataSync();
+  weights[0].dataSync();
 }

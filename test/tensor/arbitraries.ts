@@ -19,7 +19,7 @@ export function places(shape: Shape): number[][] {
 
 /** The storage offset of each element of a view, row-major. */
 export const offsets = ({ shape, strides, offset }: Pick<Tensor, "shape" | "strides" | "offset">): number[] =>
-  places(shape).map((place) => place.reduce((at, index, axis) => at + index * strides[axis]!, offset));
+  places(shape).map((place) => place.reduce((at, index, axis) => at + index * strides[axis], offset));
 
 /** 0, 1, 2, … in a shape. */
 export const counted = (shape: Shape): Tensor =>

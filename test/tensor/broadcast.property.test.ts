@@ -78,7 +78,7 @@ describe.each(["cpu", "reference"] as const)("broadcasting on %s", (backend) => 
         const result = withBackend(backend, () => add(counted(a), counted(b)));
         const at = (own: Shape, place: readonly number[]) =>
           own.reduce((index, size, axis) => {
-            const one = place[place.length - own.length + axis]!;
+            const one = place[place.length - own.length + axis];
             return index * size + (size === 1 ? 0 : one);
           }, 0);
         expect(result.shape as unknown).toEqual(shape);

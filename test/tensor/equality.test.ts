@@ -115,6 +115,6 @@ test("outside of tests, a tensor's only enumerable property prevents cloning", (
       cwd: packageRoot,
       env: { ...process.env, NODE_ENV },
     });
-    expect(stdout.toString().trim()).toBe(printed!);
+    expect(stdout.toString().trim()).toBe(printed);
   }
 });

@@ -33,7 +33,7 @@ describe("JSON.stringify writes a tensor's elements", () => {
     expect(read(zeros(1_000_000, { dtype: "bool" })).data.length).toBe(1_000_000);
     const error = errorOf(() => JSON.stringify(zeros(1_000_001, { dtype: "bool" })));
     expect(error).toBeInstanceOf(ArgumentError);
-    expect(error!.message).toContain("io.saveSafetensors");
+    expect(error.message).toContain("io.saveSafetensors");
   });
 });
 

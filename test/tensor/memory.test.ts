@@ -34,10 +34,10 @@ describe("a storage counts its tensors", () => {
     const views = [transpose(x, 0, 1), reshape(x, [SIDE * SIDE]), detach(x)];
     expect(live()).toBe(before + BYTES);
     x.dispose();
-    views[0]!.dispose();
-    views[1]!.dispose();
-    expect(views[2]!.dataSync()[0]).toBe(1);
-    views[2]!.dispose();
+    views[0].dispose();
+    views[1].dispose();
+    expect(views[2].dataSync()[0]).toBe(1);
+    views[2].dispose();
     expect([x.storage.isReleased, live()]).toEqual([true, before]);
   });
 
@@ -129,7 +129,7 @@ describe("tidy releases tensors that were created in it", () => {
     const [first, second] = [tidy(() => work("first", 5)), tidy(() => work("second", 1))];
     const outside = block(); // created while both functions wait
     const [x, y] = [await first, await second];
-    expect([made["first"]!.isDisposed, made["second"]!.isDisposed, outside.isDisposed]).toEqual([true, true, false]);
+    expect([made["first"].isDisposed, made["second"].isDisposed, outside.isDisposed]).toEqual([true, true, false]);
     expect([x.isDisposed, y.isDisposed, live()]).toEqual([false, false, before + 3 * BYTES]);
     for (const one of [x, y, outside]) one.dispose();
   });

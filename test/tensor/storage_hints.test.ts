@@ -50,20 +50,20 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("hints for storage are follo
     onMetal(() => {
       const [near, far] = modes.map((storage) => {
         manualSeed(4);
-        const x = makers[name]!(storage);
+        const x = makers[name](storage);
         expect(x.storageMode).toBe(storage);
         return [...exp(x).dataSync(), ...x.dataSync()];
       });
-      expect(far).toEqual(near!);
+      expect(far).toEqual(near);
     });
   });
 
   test.each(Object.keys(makers))("%s is in the default mode, which a hint overrides", (name) => {
     onMetal(() => {
-      expect(makers[name]!().storageMode).toBe("shared");
+      expect(makers[name]().storageMode).toBe("shared");
       metalContext().configure("storage", "private");
-      expect(makers[name]!().storageMode).toBe("private");
-      expect(makers[name]!("shared").storageMode).toBe("shared");
+      expect(makers[name]().storageMode).toBe("private");
+      expect(makers[name]("shared").storageMode).toBe("shared");
     });
   });
 

@@ -55,7 +55,7 @@ const factored = (size: number): fc.Arbitrary<number[]> =>
       const divisors = Array.from({ length: remainder }, (_, index) => index + 1).filter(
         (divisor) => remainder % divisor === 0,
       );
-      const factor = divisors[choice % divisors.length]!;
+      const factor = divisors[choice % divisors.length];
       remainder /= factor;
       return factor;
     });
@@ -65,9 +65,9 @@ const factored = (size: number): fc.Arbitrary<number[]> =>
 /** Determines by trial whether elements at these offsets have one stride for each axis of a shape. */
 function haveStrides(at: readonly number[], shape: Shape): boolean {
   const row = rowMajorStrides(shape);
-  const strides = shape.map((size, axis) => (size > 1 ? at[row[axis]!]! - at[0]! : 0));
+  const strides = shape.map((size, axis) => (size > 1 ? at[row[axis]] - at[0] : 0));
   return places(shape).every(
-    (place, index) => place.reduce((sum, one, axis) => sum + one * strides[axis]!, at[0]!) === at[index],
+    (place, index) => place.reduce((sum, one, axis) => sum + one * strides[axis], at[0]) === at[index],
   );
 }
 
@@ -123,7 +123,7 @@ test("a collapsed loop nest visits the same elements in the same order, in every
       expect(nest.shape.length).toBeLessThanOrEqual(a.rank);
       expect(elementCount(nest.shape)).toBe(a.size);
       for (const [index, operand] of operands.entries())
-        expect(offsets({ shape: nest.shape, strides: nest.strides[index]!, offset: operand.offset })).toEqual(
+        expect(offsets({ shape: nest.shape, strides: nest.strides[index], offset: operand.offset })).toEqual(
           offsets(operand),
         );
     }),

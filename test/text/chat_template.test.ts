@@ -18,17 +18,17 @@ const tokens = { bosToken: "<s>", eosToken: "</s>" };
 test.each(rows.map((row, at) => [at, row.template, row] as const))(
   "row %d is rendered as by transformers: %s",
   (_at, name, row) => {
-    const template = new text.ChatTemplate(sources[name]!, tokens);
+    const template = new text.ChatTemplate(sources[name], tokens);
     const options = { addGenerationPrompt: row.prompted, ...(row.tools && { tools: row.tools }) };
     expect(template.render(row.messages, options)).toBe(row.text);
   },
 );
 
 test("invalid arguments and invalid templates are rejected", () => {
-  const template = new text.ChatTemplate(sources["instruct"]!, tokens);
+  const template = new text.ChatTemplate(sources["instruct"], tokens);
   expect(() => template.render([{ role: "assistant", content: "a" }])).toThrow(/roles must alternate/);
   expect(() => new text.ChatTemplate("{% if %}")).toThrow(expect.objectContaining({ code: "invalidTemplate" }));
-  expect([sources["chatml"]!, sources["instruct"]!].map((own) => new text.ChatTemplate(own).takesTools)).toEqual([
+  expect([sources["chatml"], sources["instruct"]].map((own) => new text.ChatTemplate(own).takesTools)).toEqual([
     true,
     false,
   ]);

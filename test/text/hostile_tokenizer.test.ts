@@ -91,7 +91,7 @@ const other = fc.oneof(
 );
 
 test.each(names)("%s with one value of another type is rejected", (name) => {
-  const { tokenizer, config } = fixtures[name]!;
+  const { tokenizer, config } = fixtures[name];
   const places = placesOf(tokenizer).map((path) => ["tokenizer", ...path]);
   const own = [...places, ...placesOf(config).map((path) => ["config", ...path])].slice(1);
   fc.assert(
@@ -106,7 +106,7 @@ test.each(names)("%s with one value of another type is rejected", (name) => {
 });
 
 describe("rejected at load, with the path", () => {
-  const { tokenizer, config } = fixtures["llama3"]!;
+  const { tokenizer, config } = fixtures["llama3"];
   let deep: Json = { type: "ByteLevel" };
   for (let level = 0; level < 50_000; level++) deep = { type: "Sequence", pretokenizers: [deep] };
   test.each([
@@ -152,7 +152,7 @@ test.each([
   ["a text", "a zz"],
   ["a pair", ["zz", "a"]],
 ] as const)("a merge of an unknown token, as %s, is named at load", (_, merge) => {
-  const { tokenizer, config } = fixtures["gpt2"]!;
+  const { tokenizer, config } = fixtures["gpt2"];
   const { merges } = tokenizer["model"] as { readonly merges: readonly unknown[] };
   const json = changed(tokenizer, ["model", "merges"], [...merges, typeof merge === "string" ? merge : [...merge]]);
   const error = errorOf(() => new text.PretrainedTokenizer(json as never, { config: config as never }));

@@ -44,7 +44,7 @@ const drawn: fc.Arbitrary<Drawn> = fc
     const all = [...words];
     const merges: string[][] = [];
     for (const [one, two] of picks) {
-      const [left, right] = [all[one % all.length]!, all[two % all.length]!];
+      const [left, right] = [all[one % all.length], all[two % all.length]];
       if (areTexts && (left.includes(" ") || right.includes(" "))) continue;
       merges.push([left, right]);
       if (!all.includes(left + right)) all.push(left + right);
@@ -179,7 +179,7 @@ describe("the cache of packed texts is reused", () => {
   test("the cache is made by the first load, and read by the next", () => {
     const first = loadTokenizer(model).encode(text);
     const [path] = packedIn();
-    const bytes = readFileSync(path!);
+    const bytes = readFileSync(path);
     const parse = JSON.parse;
     JSON.parse = (given: string) => {
       if (given.length > 2 ** 20) throw new Error("expected the packed file to be read, but the original was parsed");
@@ -190,23 +190,23 @@ describe("the cache of packed texts is reused", () => {
     } finally {
       JSON.parse = parse;
     }
-    expect(readFileSync(path!)).toEqual(bytes);
+    expect(readFileSync(path)).toEqual(bytes);
     expect(first.length).toBeLessThan(text.length);
   });
 
   test.each(["cut off", "changed", "of another kind", "empty"])("a cache file that is %s is made again", (damage) => {
     const expected = loadTokenizer(model).encode(text);
     const [path] = packedIn();
-    const bytes = readFileSync(path!);
+    const bytes = readFileSync(path);
     const damaged = {
       "cut off": () => bytes.subarray(0, 5000),
-      changed: () => bytes.with(bytes.length >> 1, bytes[bytes.length >> 1]! ^ 1),
+      changed: () => bytes.with(bytes.length >> 1, bytes[bytes.length >> 1] ^ 1),
       "of another kind": () => Buffer.from("{}"),
       empty: () => Buffer.alloc(0),
-    }[damage]!();
-    writeFileSync(path!, damaged);
+    }[damage]();
+    writeFileSync(path, damaged);
     expect(loadTokenizer(model).encode(text)).toEqual(expected);
-    expect(readFileSync(path!)).toEqual(bytes);
+    expect(readFileSync(path)).toEqual(bytes);
   });
 
   test("without write permission the cache is not used", () => {

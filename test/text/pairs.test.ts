@@ -38,8 +38,8 @@ function whole(own: string, start: number, end: number): number[] {
 }
 
 describe.each(Object.keys(kinds))("pairs of texts by the tokenizer %s", (name) => {
-  const tokenizer = tokenizerOf(kinds[name]!);
-  const { cases } = kinds[name]!;
+  const tokenizer = tokenizerOf(kinds[name]);
+  const { cases } = kinds[name];
   const inputs = ({ text, pair, maxTokens }: Case) =>
     tokenizer.encodeInputs("test", text, { pair: pair ?? undefined, maxTokens: maxTokens ?? undefined });
 
@@ -60,15 +60,14 @@ describe.each(Object.keys(kinds))("pairs of texts by the tokenizer %s", (name) =
       const places = [spans(0), own.pair === null ? [] : spans(1)];
       const got = origins.map((origin) => {
         if (!origin) return null;
-        const { start, end } = places[origin[0]]![origin[1]]!;
+        const { start, end } = places[origin[0]][origin[1]];
         return [origin[0], start, end];
       });
       const texts = [own.text, own.pair ?? ""];
       // in `tokenizers`, a combining mark after a space has the next character's position, and graphemes are split
       const wanted = own.spans.map((span, at) => {
-        const isSpace =
-          span !== null && tokenizer.decode([own.tokens[at]!], { skipSpecialTokens: false }).trim() === "";
-        return span && (isSpace ? got[at]! : [span[0], ...whole(texts[span[0]]!, span[1], span[2])]);
+        const isSpace = span !== null && tokenizer.decode([own.tokens[at]], { skipSpecialTokens: false }).trim() === "";
+        return span && (isSpace ? got[at]! : [span[0], ...whole(texts[span[0]], span[1], span[2])]);
       });
       expect(got).toEqual(wanted as typeof got);
     }
@@ -76,7 +75,7 @@ describe.each(Object.keys(kinds))("pairs of texts by the tokenizer %s", (name) =
 });
 
 test("a limit below the number of special tokens is an error", () => {
-  const tokenizer = tokenizerOf(kinds["bert"]!);
+  const tokenizer = tokenizerOf(kinds["bert"]);
   expect(() => tokenizer.encodePair("a", "b", { maxTokens: 2 })).toThrow(
     "expected maxTokens to be at least 3, the number of special tokens, got 2",
   );

@@ -30,7 +30,7 @@ interface Fixture {
 
 const path = join(packageRoot, "test", "fixtures", "text", "sentencepieces.json");
 const { texts, models, folders }: Fixture = JSON.parse(readFileSync(path, "utf8"));
-const bytesOf = (index: number): Buffer => Buffer.from(models[index]!.file, "base64");
+const bytesOf = (index: number): Buffer => Buffer.from(models[index].file, "base64");
 const folder = testFolder("sentencepieces");
 /** Like Python's `strip`; JavaScript's `trim` also removes U+FEFF. */
 const trimmed = (given: string): string => given.replace(/^[^\S\uFEFF]+|[^\S\uFEFF]+$/g, "");
@@ -41,7 +41,7 @@ test.each(models.map((model, index) => [JSON.stringify(model.options), index] as
     const model = readSentencePiece(bytesOf(index), "a model");
     const [normalize, split] = [normalizerOf(model), splitterOf(model)];
     const got = texts.map((given) => [given, split(normalize(given)).map((part) => part.text)]);
-    expect(got).toEqual(texts.map((given, at) => [given, models[index]!.pieces[at]!]));
+    expect(got).toEqual(texts.map((given, at) => [given, models[index].pieces[at]]));
   },
 );
 
@@ -65,7 +65,7 @@ test.each(unigram)("a tokenizer from the GGUF metadata of unigram model %d has t
   const isPlain = (given: string) => !/<\||<unk>|<0x|<s>|<\/s>/.test(given);
   for (const [at, given] of texts.entries())
     if (isPlain(given)) {
-      const want = models[index]!.pieces[at]!.map((piece) => ids.get(piece) ?? unknown);
+      const want = models[index].pieces[at].map((piece) => ids.get(piece) ?? unknown);
       expect([given, tokenizer.encode(given)]).toEqual([given, want]);
     }
 });
@@ -110,7 +110,7 @@ test("T5 requires its first pieces, and mBART-50 has the tokens of languages", (
   writeFileSync(join(t5, "spiece.model"), first);
   expect(() => text.loadTokenizer(t5)).toThrow("expected a vocabulary with <pad>");
   const tokenizer = text.loadTokenizer(mbart);
-  const given = texts[5]!;
+  const given = texts[5];
   const ids = splitterOf(model)(normalizerOf(model)(given)).map(({ id }) => (id === 0 ? 3 : id + 1));
   expect(tokenizer.idOf("en_XX")).toBe(pieces.length + 1);
   expect(tokenizer.idOf("<mask>")).toBe(pieces.length + 3);

@@ -155,7 +155,7 @@ describe("the tokenizers of GGUF files equal those of folders", () => {
     ]);
     expect(tokenizer.endOfText).toBe(tokens.indexOf("<|end|>"));
     const steps = json["pre_tokenizer"] as { pretokenizers: { pattern?: { Regex: string } }[] };
-    expect(patternsOf(pre)[0]).toMatchObject({ pattern: steps.pretokenizers[0]!.pattern! });
+    expect(patternsOf(pre)[0]).toMatchObject({ pattern: steps.pretokenizers[0].pattern! });
     for (const row of rows) {
       expect(tokenizer.encode(row.text, plain)).toEqual([...row.ids]);
       expect(tokenizer.encode(row.text)).toEqual([...row.special]);
@@ -185,14 +185,14 @@ test("a folder and a GGUF file are loaded, and invalid files rejected", async ()
   await Bun.write(join(folder, "tokenizer.json"), JSON.stringify(json));
   await Bun.write(join(folder, "tokenizer_config.json"), JSON.stringify(config));
   const loaded = text.loadTokenizer(folder);
-  expect(loaded.encode(rows[8]!.text)).toEqual([...rows[8]!.special]);
+  expect(loaded.encode(rows[8].text)).toEqual([...rows[8].special]);
   expect(loaded.endOfText).toBe(loaded.idOf("<|end|>"));
 
   const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
   const file = join(folder, "model.gguf");
   const metadata = metadataOf("llama", bpe).map(([key, value]) => [`tokenizer.ggml.${key}`, value]);
   await io.saveGguf(file, { a: zeros([1]) }, { metadata: Object.fromEntries(metadata) });
-  const row = fixtures.llama2.rows[8]!;
+  const row = fixtures.llama2.rows[8];
   expect(text.loadTokenizer(file).encode(row.text)).toEqual([...row.special]);
 
   await Bun.write(join(folder, "tokenizer.json"), "{");

@@ -85,7 +85,7 @@ describe("a run writes its files", () => {
     const reader = child.stdout.getReader();
     let out = "";
     while (!out.includes("dashboard")) out += new TextDecoder().decode((await reader.read()).value);
-    const url = /dashboard +(http\S+)/.exec(out)![1]!;
+    const url = /dashboard +(http\S+)/.exec(out)![1];
     expect(await (await fetch(url)).text()).toContain("Orchard: training");
     child.kill("SIGINT");
     expect(await child.exited).toBe(130);

@@ -54,7 +54,7 @@ export const lossesOf = (run: string): number[] => {
 };
 
 export const pointsDrawn = (run: string): number =>
-  /class="training" d="([^"]*)"/.exec(readFileSync(join(run, "loss.svg"), "utf8"))![1]!.split("L").length;
+  /class="training" d="([^"]*)"/.exec(readFileSync(join(run, "loss.svg"), "utf8"))![1].split("L").length;
 
 /** Waits until the log of a process has this step. Fails with its output if it ends before. */
 export async function reaches(run: string, step: number, child: Child): Promise<void> {

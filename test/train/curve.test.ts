@@ -11,7 +11,7 @@ const points = (count: number, loss: (step: number) => number): Point[] =>
 
 /** The points of a path, in pixels. */
 const pathIn = (svg: string, kind: string): (readonly [number, number])[] => {
-  const d = new RegExp(`<path class="${kind}" d="([^"]*)"`).exec(svg)![1]!;
+  const d = new RegExp(`<path class="${kind}" d="([^"]*)"`).exec(svg)![1];
   return [...d.matchAll(/([\d.]+),([\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)] as const);
 };
 const lastText = (svg: string, name: string) => new RegExp(`>${name} ([\\d.]+)<`).exec(svg)?.[1];
@@ -22,8 +22,8 @@ describe("the picture shows the losses", () => {
   test("the picture has a point for each step, later ones further right, and smaller losses further down", () => {
     const drawn = pathIn(svg, "training");
     expect(drawn).toHaveLength(100);
-    expect(drawn.every(([x], k) => k === 0 || x > drawn[k - 1]![0])).toBe(true);
-    expect(drawn.every(([, y], k) => k === 0 || y >= drawn[k - 1]![1])).toBe(true);
+    expect(drawn.every(([x], k) => k === 0 || x > drawn[k - 1][0])).toBe(true);
+    expect(drawn.every(([, y], k) => k === 0 || y >= drawn[k - 1][1])).toBe(true);
   });
 
   test("the picture has its axis from 0, so that a loss of half the height is half the loss", () => {

@@ -21,7 +21,7 @@ function isWhole(got: string): boolean {
   if (/^HTTP\/1\.1 101/.test(got)) return got.includes("secret");
   const [head, ...parts] = got.split("\r\n\r\n");
   if (parts.length === 0) return false;
-  const length = /^content-length: (\d+)/im.exec(head!)?.[1];
+  const length = /^content-length: (\d+)/im.exec(head)?.[1];
   // Without a length the server closes the connection.
   return length !== undefined && parts.join("\r\n\r\n").length >= Number(length);
 }

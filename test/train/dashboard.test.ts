@@ -186,10 +186,10 @@ describe("charts fit the width of the terminal", () => {
       const isRound = (distance: number) => /^[125]e/.test(distance.toExponential());
       const distanceOf = (labels: readonly string[]) => {
         const values = labels.map((label) => Number.parseFloat(label.replace(",", ""))).sort((a, b) => a - b);
-        const gaps = values.slice(1).map((value, index) => value - values[index]!);
+        const gaps = values.slice(1).map((value, index) => value - values[index]);
         expect(gaps.length).toBeGreaterThan(0);
-        for (const gap of gaps) expect(gap).toBeCloseTo(gaps[0]!, 9);
-        return Number(gaps[0]!.toPrecision(9));
+        for (const gap of gaps) expect(gap).toBeCloseTo(gaps[0], 9);
+        return Number(gaps[0].toPrecision(9));
       };
       const units = { "loss-chart": "bits per byte", "speed-chart": "tokens per second", "memory-chart": "bytes" };
       for (const [chart, unit] of Object.entries(units)) {
@@ -221,7 +221,7 @@ describe("charts fit the width of the terminal", () => {
       return Array.from({ length: height }, (_, y) => y).filter((y) => isBlue(4 * (y * width + x)));
     })()`)) as readonly number[];
     expect(rows.length).toBeGreaterThan(0);
-    expect(rows.at(-1)! - rows[0]!).toBeLessThan(8);
+    expect(rows.at(-1)! - rows[0]).toBeLessThan(8);
   });
 });
 

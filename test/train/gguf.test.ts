@@ -34,7 +34,7 @@ const otherNames = {
 };
 
 describe.each(["gpt", "llama"] as const)("GGUF files of the model %s", (architecture) => {
-  const settings = runs[architecture]!;
+  const settings = runs[architecture];
 
   test("the file has llama.cpp's names", () => {
     const names = Object.keys(toGgufWeights(settings, modelOf(settings).quantizedState()));
@@ -51,8 +51,8 @@ describe.each(["gpt", "llama"] as const)("GGUF files of the model %s", (architec
       const back = fromGgufWeights(settings, toGgufWeights(settings, state));
       expect(Object.keys(back).toSorted()).toEqual(Object.keys(state).toSorted());
       for (const [name, own] of Object.entries(state)) {
-        expect([name, back[name]!.shape]).toEqual([name, own.shape]);
-        expect([name, bytesOf(back[name]!).equals(bytesOf(own))]).toEqual([name, true]);
+        expect([name, back[name].shape]).toEqual([name, own.shape]);
+        expect([name, bytesOf(back[name]).equals(bytesOf(own))]).toEqual([name, true]);
       }
       const loaded = modelOf({ ...settings, seed: 5 });
       nn.loadQuantized(loaded, back);
@@ -60,13 +60,13 @@ describe.each(["gpt", "llama"] as const)("GGUF files of the model %s", (architec
       const [expected, got] = [model, loaded].map((own) =>
         noGrad(() => on("cpu", () => own.forward(tokens))).toArray(),
       );
-      expect(got).toEqual(expected!);
+      expect(got).toEqual(expected);
     },
   );
 
   test("a model with other names is not changed, so that the loader can reject it", () => {
     const weights: Weights = toGgufWeights(settings, modelOf(settings).quantizedState());
-    const back = fromGgufWeights(settings, { ...weights, "blk.7.attn_q.weight": weights["token_embd.weight"]! });
+    const back = fromGgufWeights(settings, { ...weights, "blk.7.attn_q.weight": weights["token_embd.weight"] });
     expect(Object.keys(back)).toContain("blk.7.attn_q.weight");
     const { "blk.0.ffn_up.weight": _, ...fewer } = weights;
     expect(Object.keys(fromGgufWeights(settings, fewer))).not.toContain("blocks.0.feedForward.up.weight");
@@ -87,17 +87,17 @@ describe.each(["gpt", "llama"] as const)("GGUF files of the model %s", (architec
 });
 
 test("rows of queries and keys are permuted as by convert_hf_to_gguf.py's permute", () => {
-  const settings = runs.llama!;
+  const settings = runs.llama;
   const { heads, width } = settings;
   const name = "blocks.0.attention.queryKeyValue.weight";
   const state = modelOf(settings).quantizedState();
   const rows = (state[name] as Tensor).toArray() as number[][];
-  const weights = toGgufWeights(settings, { [name]: state[name]! });
+  const weights = toGgufWeights(settings, { [name]: state[name] });
   // weights.reshape(heads, 2, width / heads / 2, columns).swapaxes(1, 2).reshape(weights.shape)
   const half = width / heads / 2;
   const permuted = (own: number[][]) =>
     Array.from({ length: heads }, (_, head) =>
-      Array.from({ length: half }, (__, at) => [0, 1].map((side) => own[(head * 2 + side) * half + at]!)).flat(),
+      Array.from({ length: half }, (__, at) => [0, 1].map((side) => own[(head * 2 + side) * half + at])).flat(),
     ).flat();
   for (const [at, letter] of ["q", "k", "v"].entries()) {
     const own = rows.slice(at * width, (at + 1) * width);
@@ -106,7 +106,7 @@ test("rows of queries and keys are permuted as by convert_hf_to_gguf.py's permut
 });
 
 describe("tokens of the vocabulary are written", () => {
-  const settings = runs.gpt!;
+  const settings = runs.gpt;
   const valuesOf = (metadata: Readonly<Record<string, unknown>>, key: string) =>
     (metadata[`tokenizer.ggml.${key}`] as { value: readonly (string | number)[] }).value;
 
@@ -114,13 +114,7 @@ describe("tokens of the vocabulary are written", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new ByteTokenizer());
     const tokens = valuesOf(metadata, "tokens");
     expect([tokens.length, new Set(tokens).size]).toEqual([256, 256]);
-    expect([" ", "\n", "A", "\0", "é"[0]!].map((text) => tokens[text.charCodeAt(0)])).toEqual([
-      "Ġ",
-      "Ċ",
-      "A",
-      "Ā",
-      "é",
-    ]);
+    expect([" ", "\n", "A", "\0", "é"[0]].map((text) => tokens[text.charCodeAt(0)])).toEqual(["Ġ", "Ċ", "A", "Ā", "é"]);
     expect([tokens[0x7f], tokens[0xad]]).toEqual(["ġ", "Ń"]);
     expect(valuesOf(metadata, "merges")).toEqual([]);
   });
@@ -128,22 +122,19 @@ describe("tokens of the vocabulary are written", () => {
   test("tokens of GPT-2 are its own, with the merges of its merges.txt", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new Gpt2Tokenizer());
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));
-    expect([tokens!.length, tokens![50_256], tokens![15_496], tokens![995]]).toEqual([
+    expect([tokens.length, tokens[50_256], tokens[15_496], tokens[995]]).toEqual([
       ...[50_257, "<|endoftext|>", "Hello", "Ġworld"],
     ]);
-    expect([merges!.length, merges!.slice(0, 7)]).toEqual([
-      50_000,
-      ["Ġ t", "Ġ a", "h e", "i n", "r e", "o n", "Ġt he"],
-    ]);
-    expect([types![0], types![50_256]]).toEqual([1, 3]);
+    expect([merges.length, merges.slice(0, 7)]).toEqual([50_000, ["Ġ t", "Ġ a", "h e", "i n", "r e", "o n", "Ġt he"]]);
+    expect([types[0], types[50_256]]).toEqual([1, 3]);
   });
 
   test("tokens of a trained encoding have its merges in their order", () => {
     const tokenizer = data.trainBpe(["the cat sat on the mat with the hat"], { size: 262 });
     const metadata = ggufMetadata(settings, modelOf(settings), tokenizer);
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));
-    expect([tokens!.length, tokens![0], types![0], types![1]]).toEqual([262, "<|endoftext|>", 3, 1]);
+    expect([tokens.length, tokens[0], types[0], types[1]]).toEqual([262, "<|endoftext|>", 3, 1]);
     expect(merges).toEqual(tokenizer.toJSON().model.merges.map((merge) => merge.join(" ")));
-    for (const [at, merge] of merges!.entries()) expect(tokens![257 + at]).toBe(String(merge).replace(" ", ""));
+    for (const [at, merge] of merges.entries()) expect(tokens[257 + at]).toBe(String(merge).replace(" ", ""));
   });
 });

@@ -42,7 +42,7 @@ describe("a run that a process is training", () => {
     const both = [start(["train", "--resume", run]), start(["train", "--resume", run])];
     const results = await Promise.all(both.map(outputOf));
     expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);
-    const winner = both[results.findIndex(({ exitCode }) => exitCode === 0)]!;
+    const winner = both[results.findIndex(({ exitCode }) => exitCode === 0)];
     const refused = results.find(({ exitCode }) => exitCode === 1)!;
     expect(refused.err).toContain(`${run}: process ${winner.pid} is using it`);
     expect(startsOf(run)).toBe(2);

@@ -60,7 +60,7 @@ function makeTrainee(): Trainee {
 /** The windows of a step: its tokens, and the tokens shifted by one. */
 function batchOf(step: number): Batch {
   const { tokens } = fixture;
-  const windows = toDType(tokens!.narrow(0, step, 1).squeeze({ dim: 0 }), "int32");
+  const windows = toDType(tokens.narrow(0, step, 1).squeeze({ dim: 0 }), "int32");
   const part = (from: number) => windows.narrow(1, from, settings.context).contiguous() as Tensor<"int32">;
   return { x: part(0), y: part(1) };
 }
@@ -88,7 +88,7 @@ function on<Result>(backend: BackendName, body: () => Result): Result {
 
 const largest = (values: readonly number[]): number => Math.max(...values.map(Math.abs));
 const distance = (got: readonly number[], want: readonly number[]): number =>
-  largest(want.map((value, at) => got[at]! - value));
+  largest(want.map((value, at) => got[at] - value));
 
 describe.each(tested)("training is as in PyTorch, on %s", (backend) => {
   test("each gradient of the first step is at most 3 times as far off as PyTorch's, plus a rounding", () => {
@@ -102,18 +102,18 @@ describe.each(tested)("training is as in PyTorch, on %s", (backend) => {
     const parameters = [...model.namedParameters()];
     expect(parameters.map(([name]) => name).sort()).toEqual(Object.keys(exact).sort());
     const shares = parameters.map(([name, { grad }]) => {
-      const want = numbers(exact[name]!);
-      return distance(numbers(grad!), want) / (3 * Number(errors[name]!.item()) + ulpOf("float32", largest(want)));
+      const want = numbers(exact[name]);
+      return distance(numbers(grad!), want) / (3 * Number(errors[name].item()) + ulpOf("float32", largest(want)));
     });
     console.log(`      the farthest gradient on ${backend} is ${largest(shares).toFixed(2)} of what is allowed`);
-    expect(parameters.filter((_, at) => !(shares[at]! <= 1)).map(([name]) => name)).toEqual([]);
+    expect(parameters.filter((_, at) => !(shares[at] <= 1)).map(([name]) => name)).toEqual([]);
   });
 
   test(`the losses of ${steps[backend]} steps are PyTorch's within 1e-4`, async () => {
     const found = await on(backend, () => train(steps[backend]));
     if (backend === "metal") checkFindings({ name: "the first steps" });
-    const [single, double] = [numbers(fixture["losses"]!), numbers(fixture["losses64"]!)];
-    const far = (want: readonly number[]) => largest(found.map(({ loss }, at) => loss / want[at]! - 1));
+    const [single, double] = [numbers(fixture["losses"]), numbers(fixture["losses64"])];
+    const far = (want: readonly number[]) => largest(found.map(({ loss }, at) => loss / want[at] - 1));
     console.log(`      the farthest loss on ${backend}: ${far(single)} from float32, ${far(double)} from float64`);
     expect(far(single)).toBeLessThan(1e-4);
     expect(far(double)).toBeLessThan(1e-4);

@@ -36,8 +36,8 @@ describe("a run is quantized and generates", () => {
     const [table, output] = name.endsWith(".gguf")
       ? ["token_embd.weight", "blk.1.attn_output.weight"]
       : ["tokenEmbedding.weight", "blocks.1.attention.output.weight"];
-    expect(String(weights[table!])).toContain(`QuantizedTensor ${format}`);
-    expect(weights[output!] instanceof Object).toBe(true);
+    expect(String(weights[table])).toContain(`QuantizedTensor ${format}`);
+    expect(weights[output] instanceof Object).toBe(true);
     const first = await orchard("generate", path, ...words);
     expect(first.exitCode).toBe(0);
     expect(first.out).toStartWith("export const");
@@ -53,12 +53,12 @@ describe("a run is quantized and generates", () => {
     expect([made.exitCode, made.err]).toEqual([0, ""]);
     const w = io.loadWeights(out)["blocks.0.feedForward.up.weight"] as QuantizedTensor;
     expect([w.format, w.dtype]).toEqual(["q5_1", "float32"]);
-    const trained = model.stateDict()["blocks.0.feedForward.up.weight"]!.to("float32").dataSync() as Float32Array;
+    const trained = model.stateDict()["blocks.0.feedForward.up.weight"].to("float32").dataSync() as Float32Array;
     const packed = dequantizeGgml(w).dataSync() as Float32Array;
     for (let from = 0; from < trained.length; from += 32) {
       const block = trained.subarray(from, from + 32);
       const step = (Math.max(...block) - Math.min(...block)) / 31; // the distance of a block's 32 levels
-      const errors = [...block].map((value, at) => Math.abs(value - packed[from + at]!));
+      const errors = [...block].map((value, at) => Math.abs(value - packed[from + at]));
       expect([from, Math.max(...errors) <= step]).toEqual([from, true]);
     }
   });

@@ -107,8 +107,8 @@ describe("a run emits its events when due", () => {
     const settings = { ...small, steps: 60, dropout: 0, learningRate: 1e-2, evaluateEvery: 0, saveEvery: 0 };
     const { losses, outcome } = await run(await Session.start({ ...settings, sampleEvery: 0 }));
     expect(losses[0]).toBeCloseTo(Math.log(256), 0);
-    expect(losses.at(-1)).toBeLessThan(losses[0]! / 2);
-    expect(outcome.heldOutLoss).toBeLessThan(losses[0]! / 2);
+    expect(losses.at(-1)).toBeLessThan(losses[0] / 2);
+    expect(outcome.heldOutLoss).toBeLessThan(losses[0] / 2);
   });
 
   test("a run has the same losses with the same seed, and others with another", async () => {
@@ -136,7 +136,7 @@ describe("a run emits its events when due", () => {
     const whole = { ...small, dropout: 0, batch: 4, steps: 4, warmup: 1 };
     const halves = { ...whole, batch: 2, accumulate: 2 };
     const [one, two] = [await run(await Session.start(whole)), await run(await Session.start(halves))];
-    for (const [at, loss] of two.losses.entries()) expect(Math.abs(loss - one.losses[at]!)).toBeLessThan(1e-5);
+    for (const [at, loss] of two.losses.entries()) expect(Math.abs(loss - one.losses[at])).toBeLessThan(1e-5);
     expect(stepsIn(two.events).at(-1)!.tokens).toBe(4 * 4 * 16);
   });
 
@@ -149,14 +149,14 @@ describe("a run emits its events when due", () => {
       const { losses } = await run(session);
       expect(session.model.parameters().every((parameter) => parameter.dtype === dtype)).toBe(true);
       expect(Object.keys(session.optimizer.stateDict().tensors).some((name) => name.endsWith(".master"))).toBe(true);
-      const differences = losses.map((loss, at) => Math.abs(loss - exact.losses[at]!));
+      const differences = losses.map((loss, at) => Math.abs(loss - exact.losses[at]));
       expect(Math.max(...differences)).toBeLessThan(0.01);
     },
   );
 
   test("a run of a Llama trains too", async () => {
     const { losses } = await run(await Session.start({ ...small, architecture: "llama", steps: 30, warmup: 3 }));
-    expect(losses.at(-1)).toBeLessThan(losses[0]! - 0.5);
+    expect(losses.at(-1)).toBeLessThan(losses[0] - 0.5);
   });
 });
 

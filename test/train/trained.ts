@@ -64,7 +64,7 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 export function distance(got: readonly number[], want: readonly number[]): number {
   if (got.length !== want.length) return Number.POSITIVE_INFINITY;
   const largest = (values: readonly number[]) => Math.max(...values.map(Math.abs));
-  return largest(want.map((value, at) => got[at]! - value)) / largest(want);
+  return largest(want.map((value, at) => got[at] - value)) / largest(want);
 }
 
 /** The largest distance between two runs' curves, and between the two moments over all parameters. */

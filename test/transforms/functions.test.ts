@@ -21,7 +21,7 @@ class Cube extends Function {
   }
   static backward(context: FunctionContext, gradient: Tensor | null): Tensor {
     const [x] = context.savedTensors;
-    return gradient!.mul(x!.square()).mul(3);
+    return gradient!.mul(x.square()).mul(3);
   }
 }
 
@@ -35,7 +35,7 @@ class HostCube extends Function {
     ) as Tensor;
   }
   static backward(context: FunctionContext, gradient: Tensor | null): Tensor {
-    const [values, gradients] = [data(context.savedTensors[0]!), data(gradient!)];
+    const [values, gradients] = [data(context.savedTensors[0]), data(gradient!)];
     const results = [...values].map((value, at) => 3 * Number(value) ** 2 * Number(gradients[at]));
     return tensor(results, { dtype: gradient!.dtype, shape: gradient!.shape }) as Tensor;
   }
@@ -45,7 +45,7 @@ class HostCube extends Function {
 class RuledCube extends HostCube {
   static calls: VmapInfo[] = [];
   static jvp(context: FunctionContext, tangent: Tensor | null): Tensor {
-    return tangent!.mul(context.savedTensors[0]!.square()).mul(3);
+    return tangent!.mul(context.savedTensors[0].square()).mul(3);
   }
   static vmap(info: VmapInfo, x: Tensor): Tensor {
     RuledCube.calls.push(info);
@@ -128,7 +128,7 @@ describe("jvp of a metalKernel uses its rules", () => {
     });
     const byRule = metalKernel<{ x: Tensor }, "y">({
       ...options,
-      jvp: ({ x: tangent }, { x }) => ({ y: tangent!.mul(x).mul(2) }),
+      jvp: ({ x: tangent }, { x }) => ({ y: tangent.mul(x).mul(2) }),
     });
     for (const kernel of [byBackward, byRule]) {
       const { tangent } = jvp((v: Tensor) => kernel.apply({ x: v }).y, [x], [t]);
@@ -183,8 +183,8 @@ describe("a metalKernel may have a vmap rule", () => {
     vmap(info, { x, w, power }) {
       infos.push(info);
       const [rows, columns] = x.shape.slice(-2);
-      const all = info.inDims.x === 0 ? x : x.expand([info.batchSize, rows!, columns!]);
-      const vectors = info.inDims.w === 0 ? w.unsqueeze(-2).expand([info.batchSize, rows!, columns!]) : w;
+      const all = info.inDims.x === 0 ? x : x.expand([info.batchSize, rows, columns]);
+      const vectors = info.inDims.w === 0 ? w.unsqueeze(-2).expand([info.batchSize, rows, columns]) : w;
       return { y: scaled.apply({ x: all, w: vectors, power }).y };
     },
   });

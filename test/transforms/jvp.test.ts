@@ -40,9 +40,9 @@ const data = (x: Tensor) => x.dataSync();
 /** (f(x + εt) − f(x − εt)) / 2ε. */
 function centralDifferences(f: (...values: Tensor[]) => Tensor[], at: readonly Tensor[], along: readonly Tensor[]) {
   const epsilon = 1e-6;
-  const moved = (step: number) => f(...at.map((x, index) => add(x, mul(along[index]!, step)) as Tensor));
+  const moved = (step: number) => f(...at.map((x, index) => add(x, mul(along[index], step)) as Tensor));
   const [above, below] = [moved(epsilon), moved(-epsilon)];
-  return above.map((result, index) => mul(sub(result, below[index]!), 1 / (2 * epsilon)) as Tensor);
+  return above.map((result, index) => mul(sub(result, below[index]), 1 / (2 * epsilon)) as Tensor);
 }
 
 /** J t as the derivative of Jᵀ g with respect to g, which takes two backward passes. */
@@ -54,7 +54,7 @@ function doubleForm(f: (...values: Tensor[]) => Tensor[], at: readonly Tensor[],
     const cotangents = live.map(({ shape }) => zeros(shape, { dtype: "float64", requiresGrad: true }));
     const options = { createGraph: true, allowUnused: true } as const;
     const first = grad(live, inputs, { gradOutputs: cotangents, ...options }) as (Tensor | null)[];
-    const roots = first.flatMap((root, index) => (root?.requiresGrad ? [{ root, seed: along[index]! }] : []));
+    const roots = first.flatMap((root, index) => (root?.requiresGrad ? [{ root, seed: along[index] }] : []));
     if (roots.length === 0) return outputs.map(({ shape }) => zeros(shape, { dtype: "float64" }));
     const gradOutputs = roots.map(({ seed }) => seed);
     const found = grad(
@@ -82,10 +82,10 @@ describe("every operation has the right tangent", () => {
       const expected = centralDifferences(f, floats, along);
       const twice = doubleForm(f, floats, along);
       for (const [index, result] of plain.entries()) {
-        expect(difference(data(value[index]!), data(result))).toBeLessThan(1e-14);
-        expect(difference(data(tangent[index]!), data(expected[index]!))).toBeLessThan(1e-5);
-        expect(difference(data(tangent[index]!), data(twice[index]!))).toBeLessThan(1e-9);
-        expect(tangent[index]!.requiresGrad).toBe(false);
+        expect(difference(data(value[index]), data(result))).toBeLessThan(1e-14);
+        expect(difference(data(tangent[index]), data(expected[index]))).toBeLessThan(1e-5);
+        expect(difference(data(tangent[index]), data(twice[index]))).toBeLessThan(1e-9);
+        expect(tangent[index].requiresGrad).toBe(false);
       }
     },
   );
@@ -100,8 +100,8 @@ test.each(Object.entries(withoutFirst))("%s has tangents of its second operand o
   const f = compute as (a: Tensor, x: Tensor) => Tensor;
   expect(() => transforms.jvp((own) => f(own, x), [a], [t])).toThrow("there is no derivative with respect to");
   const { tangent } = transforms.jvp((own) => f(a, own), [x], [t]);
-  const [expected] = centralDifferences((own) => [f(a, own!)], [x], [t]);
-  expect(difference(data(tangent), data(expected!))).toBeLessThan(1e-5);
+  const [expected] = centralDifferences((own) => [f(a, own)], [x], [t]);
+  expect(difference(data(tangent), data(expected))).toBeLessThan(1e-5);
 });
 
 describe("costs of forward mode", () => {
@@ -156,7 +156,7 @@ describe("compositions of transforms are correct", () => {
     (g: (x: Tensor) => Tensor, t: Tensor) =>
     (x: Tensor): Tensor =>
       transforms.jvp(g, [x], [t]).tangent;
-  const numeric = (g: (x: Tensor) => Tensor, x: Tensor, t: Tensor) => centralDifferences((y) => [g(y!)], [x], [t])[0]!;
+  const numeric = (g: (x: Tensor) => Tensor, x: Tensor, t: Tensor) => centralDifferences((y) => [g(y)], [x], [t])[0];
 
   test("tangents of tangents of tangents are right", () => {
     const second = along(f, one());
@@ -236,7 +236,7 @@ describe("compositions of transforms are correct", () => {
       { mode: "forward", chunkSize: 5 },
     ] as const;
     const all = options.map((option) => transforms.jacobian(g, { argnums: [0, 1], ...option })(a, b) as Tensor[][]);
-    expect(all[0]!.map((row) => row.map(({ shape }) => [...shape]))).toEqual([
+    expect(all[0].map((row) => row.map(({ shape }) => [...shape]))).toEqual([
       [
         [2, 4, 2, 3],
         [2, 4, 3, 4],
@@ -249,10 +249,10 @@ describe("compositions of transforms are correct", () => {
     for (const other of all.slice(1))
       for (const [row, blocks] of other.entries())
         for (const [column, block] of blocks.entries())
-          expect(difference(data(block), data(all[0]![row]![column]!))).toBeLessThan(1e-14);
+          expect(difference(data(block), data(all[0][row][column]))).toBeLessThan(1e-14);
     const t = randn([2, 3], { dtype: "float64" });
     const byHand = transforms.jvp((x: Tensor) => g(x, b)[0], [a], [t]).tangent;
-    const product = all[0]![0]![0]!
+    const product = all[0][0][0]
       .reshape([8, 6])
       .matmul(t.reshape([6]))
       .reshape([2, 4]);
@@ -263,7 +263,7 @@ describe("compositions of transforms are correct", () => {
     const { nn } = library;
     class Tied extends nn.Module<[x: Tensor], Tensor> {
       readonly layers = [new nn.Linear(3, 3), new nn.Linear(3, 3)];
-      readonly tied = this.layers[0]!.weight;
+      readonly tied = this.layers[0].weight;
       forward(x: Tensor): Tensor {
         return this.layers.reduce((y, layer) => layer.forward(y).tanh(), x).matmul(this.tied);
       }
@@ -280,7 +280,7 @@ describe("compositions of transforms are correct", () => {
     other.loadStateDict({ ...state });
     other.forward(x).sum().backward();
     for (const [name, { grad: expected }] of other.namedParameters())
-      expect(difference(data(found[name]!), data(expected!))).toBeLessThan(1e-5);
+      expect(difference(data(found[name]), data(expected!))).toBeLessThan(1e-5);
     const fails = () => transforms.functionalCall(module, { nothing: x }, x);
     expect(fails).toThrow("the module has no parameter or buffer nothing");
   });

@@ -41,7 +41,7 @@ const data = (x: Tensor): number[] => [...(x.dataSync() as Float64Array)];
 for (const { name, shape, x, t, batch, value, tangent, mapped, hessian } of fixtures.transforms)
   test(name, () => {
     withBackend("cpu", () => {
-      const f = functions[name]!;
+      const f = functions[name];
       const make = (numbers: readonly number[], sizes: readonly number[]) =>
         tensor([...numbers], { dtype: "float64", shape: sizes }) as Tensor;
       const point = make(x, shape);

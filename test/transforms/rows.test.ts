@@ -48,16 +48,16 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
           [2, 3, 2, 2],
         ];
         for (const shape of usually(shapes, ({ length }) => backend !== "metal" || length === 3)) {
-          const channels = shape[1]!;
+          const channels = shape[1];
           const f: Call = (x, weight, bias, mean, variance) => {
-            const running = training ? {} : { runningMean: mean!, runningVar: variance! };
-            return orchard.batchNorm(x!, { weight: weight!, bias: bias!, training, ...running });
+            const running = training ? {} : { runningMean: mean, runningVar: variance };
+            return orchard.batchNorm(x, { weight: weight, bias: bias, training, ...running });
           };
           const values = [of(shape), positive([channels]), of([channels]), of([channels]), positive([channels])];
           compareAll(f, training ? values.slice(0, 3) : values, [0, 1, 2], tolerance);
           const [x, weight, ...others] = values as [Tensor, Tensor, ...Tensor[]];
           const shared = others.map((each) => each.select(0, 0));
-          const pairs: Call = (own) => transforms.vmap((factors: Tensor) => f(own!, factors, ...shared))(weight);
+          const pairs: Call = (own) => transforms.vmap((factors: Tensor) => f(own, factors, ...shared))(weight);
           compare(pairs, [x], [0], tolerance);
         }
       }),
@@ -67,11 +67,11 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
     "rope agrees with positions of a sequence and of a batch",
     on(() => {
       const x = of([2, 3, 4, 6]);
-      compareAll((own) => orchard.rope(own!, { interleaved: true, offset: 5 }), [x], [0], tolerance);
+      compareAll((own) => orchard.rope(own, { interleaved: true, offset: 5 }), [x], [0], tolerance);
       const sequence = randint(0, 50, [COUNT, 4]);
       const batch = randint(0, 50, [COUNT, 2, 4]);
       for (const positions of [sequence, batch]) {
-        const f: Call = (own, at) => orchard.rope(own!, { positions: at as Tensor<"int64"> });
+        const f: Call = (own, at) => orchard.rope(own, { positions: at as Tensor<"int64"> });
         compareAll(f, [x, positions], [0], tolerance);
       }
     }),
@@ -85,7 +85,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
         const rows = randint(0, 5, [COUNT, 4, 3]);
         for (const paddingIndex of [undefined, 2])
           compareAll(
-            (index, own) => orchard.embeddingBag(index!, own!, { mode, paddingIndex }),
+            (index, own) => orchard.embeddingBag(index, own, { mode, paddingIndex }),
             [rows, table],
             [1],
             tolerance,
@@ -101,12 +101,11 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
         );
         for (const includeLastOffset of [false, true]) {
           const f: Call = (index, own, starts) =>
-            orchard.embeddingBag(index!, own!, { offsets: starts!, mode, includeLastOffset, paddingIndex: 0 });
+            orchard.embeddingBag(index, own, { offsets: starts, mode, includeLastOffset, paddingIndex: 0 });
           compareAll(f, [all, table, offsets], [1], tolerance);
         }
         if (mode !== "sum") return;
-        const f: Call = (index, own, factors) =>
-          orchard.embeddingBag(index!, own!, { mode, perSampleWeights: factors! });
+        const f: Call = (index, own, factors) => orchard.embeddingBag(index, own, { mode, perSampleWeights: factors });
         compareAll(f, [rows, table, of([4, 3])], [1, 2], tolerance);
       }),
     );
@@ -115,7 +114,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
     "embedding agrees, and gradients that differ where the table and the indices do not",
     on(() => {
       compareAll(
-        (index, own) => orchard.embedding(index!, own!),
+        (index, own) => orchard.embedding(index, own),
         [randint(0, 5, [COUNT, 2, 4]), of([5, 3])],
         [1],
         tolerance,
@@ -123,7 +122,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
       const [index, table] = [randint(0, 5, [4, 3]), randn([5, 3], { dtype })];
       for (const mode of ["sum", "mean", "max"] as const) {
         const pulled: Call = (cotangent) =>
-          transforms.grad((own: Tensor) => sum(mul(orchard.embeddingBag(index, own, { mode }), cotangent!)) as Tensor)(
+          transforms.grad((own: Tensor) => sum(mul(orchard.embeddingBag(index, own, { mode }), cotangent)) as Tensor)(
             table,
           );
         compare(pulled, [of([4, 3])], [0], tolerance);
@@ -131,7 +130,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
       const factors = randn([4, 3], { dtype });
       const pulled: Call = (cotangent) => {
         const f = (own: Tensor) => orchard.embeddingBag(index, table, { mode: "sum", perSampleWeights: own });
-        return transforms.grad((own: Tensor) => sum(mul(f(own), cotangent!)) as Tensor)(factors);
+        return transforms.grad((own: Tensor) => sum(mul(f(own), cotangent)) as Tensor)(factors);
       };
       compare(pulled, [of([4, 3])], [0], tolerance);
     }),
@@ -140,11 +139,11 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
   test(
     "pdist agrees, and crossEntropy with weights that differ",
     on(() => {
-      compareAll((x) => orchard.pdist(x!), [of([5, 3])], [0], tolerance);
+      compareAll((x) => orchard.pdist(x), [of([5, 3])], [0], tolerance);
       const positive = add(rand([COUNT, 4], { dtype }), 0.5) as Tensor;
       for (const reduction of ["mean", "sum", "none"] as const) {
         const f: Call = (logits, targets, weight) =>
-          orchard.crossEntropy(logits!, targets!, { weight: weight!, reduction });
+          orchard.crossEntropy(logits, targets, { weight: weight, reduction });
         compareAll(f, [of([6, 4]), randint(0, 4, [COUNT, 6]), positive], [0], tolerance);
       }
     }),
@@ -153,7 +152,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
   test(
     "indices of several axes agree",
     on(() => {
-      const f: Call = (x, i, j) => orchard.at(x!, i as Tensor<"int64">, j as Tensor<"int64">);
+      const f: Call = (x, i, j) => orchard.at(x, i as Tensor<"int64">, j as Tensor<"int64">);
       compareAll(f, [of([4, 5, 2]), randint(-4, 4, [COUNT, 3, 1]), randint(-5, 5, [COUNT, 2])], [0], tolerance);
     }),
   );

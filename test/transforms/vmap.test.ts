@@ -51,7 +51,7 @@ function batchOf({ operands }: Sample): Batch {
     const axis = inDims[at]!;
     return axis === null ? operand : drawn(operand.dtype, operand.shape.toSpliced(axis, 0, EXAMPLES));
   });
-  const exampleAt = (index: number) => whole.map((x, at) => (inDims[at] === null ? x : x.select(inDims[at]!, index)));
+  const exampleAt = (index: number) => whole.map((x, at) => (inDims[at] === null ? x : x.select(inDims[at], index)));
   return { whole, inDims, exampleAt };
 }
 
@@ -59,10 +59,10 @@ function checkAgainstLoop(f: (operands: readonly Tensor[]) => readonly Tensor[],
   const expected = Array.from({ length: EXAMPLES }, (_, index) => f(exampleAt(index)));
   const mapped = vmap((...values: Tensor[]) => f(values), { inDims, randomness: "same" });
   const found = mapped(...(whole as Tensor[]));
-  expect(found.length).toBe(expected[0]!.length);
+  expect(found.length).toBe(expected[0].length);
   for (const [at, result] of found.entries())
     for (let index = 0; index < EXAMPLES; index++) {
-      const [one, other] = [result.select(0, index), expected[index]![at]!];
+      const [one, other] = [result.select(0, index), expected[index][at]];
       expect([one.dtype, ...one.shape]).toEqual([other.dtype, ...other.shape]);
       expect(isExact(one, other)).toBe(true);
     }
@@ -84,16 +84,16 @@ describe("every operation works under vmap", () => {
 /** The gradients of the sum of a sample's float results with respect to its float operands. */
 function gradientsOf({ call }: Sample) {
   return (operands: readonly Tensor[]): Tensor[] => {
-    const places = [...operands.keys()].filter((at) => isFloat(operands[at]!));
+    const places = [...operands.keys()].filter((at) => isFloat(operands[at]));
     const total = (...values: Tensor[]): Tensor => {
       const given = [...operands];
-      for (const [index, at] of places.entries()) given[at] = values[index]!;
+      for (const [index, at] of places.entries()) given[at] = values[index];
       return call(given)
         .filter(isFloat)
         .map((result) => result.square().sum() as Tensor)
         .reduce((sum, each) => add(sum, each) as Tensor);
     };
-    return transforms.grad(total, [...places.keys()])(...places.map((at) => operands[at]!)) as Tensor[];
+    return transforms.grad(total, [...places.keys()])(...places.map((at) => operands[at])) as Tensor[];
   };
 }
 
@@ -123,8 +123,8 @@ describe("gradients combine with vmap", () => {
     expect(isExact(outside, perSample.sum({ dim: 0 }))).toBe(true);
     const leaf = Object.assign(w.clone(), { requiresGrad: true });
     const [closed] = grad(vmap((a: Tensor, b: Tensor) => loss(leaf, a, b))(x, y).sum(), [leaf]);
-    expect(isExact(closed!, outside)).toBe(true);
-    const inner = vmap((a: Tensor, b: Tensor) => grad(loss(leaf, a, b), [leaf])[0]!)(x, y);
+    expect(isExact(closed, outside)).toBe(true);
+    const inner = vmap((a: Tensor, b: Tensor) => grad(loss(leaf, a, b), [leaf])[0])(x, y);
     expect(isExact(inner, perSample)).toBe(true);
   });
 
@@ -266,8 +266,8 @@ describe("vmap reports its errors", () => {
       kept.push(v.exp());
       return v;
     })(x);
-    expect(() => kept[0]!.item()).toThrow();
-    await expect(kept[0]!.data()).rejects.toThrow("can't be read");
+    expect(() => kept[0].item()).toThrow();
+    await expect(kept[0].data()).rejects.toThrow("can't be read");
     expect(stack([x, x]).shape[0]).toBe(2);
   });
 });

@@ -50,8 +50,8 @@ const tolerance = { float32: 1e-4, float16: 1e-2 } as const;
 
 function check({ name, dtype }: PeerCase, theirs: Tensor, ours: Tensor): void {
   const [left, right] = [theirs, ours].map((x) => Array.from(toDType(x, "float32").dataSync() as Float32Array));
-  const largest = right!.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const largest = right.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const bound = tolerance[dtype as keyof typeof tolerance] * largest;
-  const at = left!.findIndex((value, index) => !(Math.abs(value - right![index]!) <= bound));
-  if (at >= 0) throw new Error(`${name}: element ${at} is ${left![at]}, but ${right![at]} in Orchard's result`);
+  const at = left.findIndex((value, index) => !(Math.abs(value - right[index]) <= bound));
+  if (at >= 0) throw new Error(`${name}: element ${at} is ${left[at]}, but ${right[at]} in Orchard's result`);
 }

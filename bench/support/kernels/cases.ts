@@ -48,7 +48,7 @@ function products(dtype: FloatDType): Case[] {
       [m, k],
       [k, n],
     ];
-    return call(`product ${m}x${n}x${k}`, dtype, shapes, [...shapes, [m, n]], (a, b) => ops.matmul(a!, b!));
+    return call(`product ${m}x${n}x${k}`, dtype, shapes, [...shapes, [m, n]], (a, b) => ops.matmul(a, b));
   });
 }
 
@@ -58,7 +58,7 @@ function attention(dtype: FloatDType): Case[] {
       const shape = [1, 1, length, 64];
       const name = `attention ${length}${causal ? " causal" : ""}`;
       return call(name, dtype, [shape, shape, shape], [shape, shape, shape, shape], (q, k, v) =>
-        ops.flashAttention(q!, k!, v!, { causal, path: "fused" } as object),
+        ops.flashAttention(q, k, v, { causal, path: "fused" } as object),
       );
     }),
   );
@@ -66,8 +66,8 @@ function attention(dtype: FloatDType): Case[] {
     [1, 1, 1, 64],
     [1, 1, 4096, 64],
   ];
-  const decode = call("decode 1x4096", dtype, [query!, keys!, keys!], [query!, keys!, keys!, query!], (q, k, v) =>
-    ops.flashAttention(q!, k!, v!, { path: "fused" } as object),
+  const decode = call("decode 1x4096", dtype, [query, keys, keys], [query, keys, keys, query], (q, k, v) =>
+    ops.flashAttention(q, k, v, { path: "fused" } as object),
   );
   return [...dense, decode];
 }
@@ -78,9 +78,9 @@ function groupedDecode(dtype: FloatDType): Case {
     [1, 8, 1, 128],
     [1, 2, 2048, 128],
   ];
-  const shapes = [query!, keys!, keys!];
-  return call("decode of 8 heads on 2", dtype, shapes, [...shapes, query!], (q, k, v) =>
-    ops.flashAttention(q!, k!, v!, { path: "fused" } as object),
+  const shapes = [query, keys, keys];
+  return call("decode of 8 heads on 2", dtype, shapes, [...shapes, query], (q, k, v) =>
+    ops.flashAttention(q, k, v, { path: "fused" } as object),
   );
 }
 
@@ -96,7 +96,7 @@ function norms(dtype: FloatDType): Case[] {
   ];
   return Object.entries(kinds).flatMap(([name, compute]) =>
     shapes.flatMap((shape) => {
-      const row = [shape[1]!];
+      const row = [shape[1]];
       const vectors = name === "rmsNorm" ? [row] : [row, row];
       const leaves = [shape, row, row].map((each) => ops.randn(each, { dtype, requiresGrad: true }));
       const [x, weight, bias] = leaves as [Tensor, Tensor, Tensor];
@@ -108,7 +108,7 @@ function norms(dtype: FloatDType): Case[] {
         grad([output], inputs, { gradOutputs: [cotangent], retainGraph: true }),
       );
       const forward = call(label, dtype, [shape, row, row], [shape, shape, ...vectors], (input, w, b) =>
-        noGrad(() => compute(input!, w!, b!)),
+        noGrad(() => compute(input, w, b)),
       );
       return [forward, backward];
     }),
@@ -123,12 +123,12 @@ function convolutions(dtype: FloatDType): Case[] {
   ];
   return layers.flatMap(({ shape, weight, groups }) => {
     const leaves = [shape, weight].map((each) => ops.randn(each, { dtype, requiresGrad: true }));
-    const output = ops.conv2d(leaves[0]!, leaves[1]!, { padding: 1, groups });
+    const output = ops.conv2d(leaves[0], leaves[1], { padding: 1, groups });
     const cotangent = ops.randn(output.shape, { dtype });
     const label = `conv2d ${shape.join("x")} to ${weight[0]}${groups > 1 ? `, ${groups} groups` : ""}`;
     const moved = [shape, weight, output.shape];
     return [
-      call(label, dtype, [shape, weight], moved, (x, w) => ops.conv2d(x!, w!, { padding: 1, groups })),
+      call(label, dtype, [shape, weight], moved, (x, w) => ops.conv2d(x, w, { padding: 1, groups })),
       call(`${label} gradient`, dtype, [], [...moved, shape, weight], () =>
         grad([output], leaves, { gradOutputs: [cotangent], retainGraph: true }),
       ),
@@ -142,7 +142,7 @@ function quantized(dtype: FloatDType): Case[] {
   const w = quantizeGgml(ops.randn([rows, columns]), "q4_0");
   return [1, 64].map((count) => {
     const product = call(`product ${count}x${rows}x${columns} q4_0`, dtype, [[count, columns]], [[count, rows]], (x) =>
-      quantizedMatmul(x!, w),
+      quantizedMatmul(x, w),
     );
     return { ...product, ideal: product.ideal + count * columns * bytesOf(dtype) + w.byteLength };
   });
@@ -157,25 +157,25 @@ function others(dtype: FloatDType): Case[] {
   );
   return [
     ...[rows, wide].map((shape) =>
-      call(`softmax ${shape!.join("x")}`, dtype, [shape!], [shape!, shape!], (x) => ops.softmax(x!)),
+      call(`softmax ${shape.join("x")}`, dtype, [shape], [shape, shape], (x) => ops.softmax(x)),
     ),
     ...[rows, wide].map((shape) =>
-      call(`sum of rows ${shape!.join("x")}`, dtype, [shape!], [shape!, [shape![0]!]], (x) => ops.sum(x!, { dim: 1 })),
+      call(`sum of rows ${shape.join("x")}`, dtype, [shape], [shape, [shape[0]]], (x) => ops.sum(x, { dim: 1 })),
     ),
-    call("sum of columns 256x1024", dtype, [rows!], [rows!, [1024]], (x) => ops.sum(x!, { dim: 0 })),
-    call("argmax of rows 256x1024", dtype, [rows!], [rows!], (x) => ops.argmax(x!, { dim: 1 })),
-    call("dropout 2^18", dtype, [flat!], [flat!, flat!], (x) => ops.dropout(x!, { p: 0.1 })),
-    call("exp 2^18", dtype, [flat!], [flat!, flat!], (x) => ops.exp(x!)),
-    call("add 2^18", dtype, [flat!, flat!], [flat!, flat!, flat!], (a, b) => ops.add(a!, b!)),
-    call("add a row 256x1024", dtype, [rows!, [1024]], [rows!, rows!, [1024]], (a, b) => ops.add(a!, b!)),
+    call("sum of columns 256x1024", dtype, [rows], [rows, [1024]], (x) => ops.sum(x, { dim: 0 })),
+    call("argmax of rows 256x1024", dtype, [rows], [rows], (x) => ops.argmax(x, { dim: 1 })),
+    call("dropout 2^18", dtype, [flat], [flat, flat], (x) => ops.dropout(x, { p: 0.1 })),
+    call("exp 2^18", dtype, [flat], [flat, flat], (x) => ops.exp(x)),
+    call("add 2^18", dtype, [flat, flat], [flat, flat, flat], (a, b) => ops.add(a, b)),
+    call("add a row 256x1024", dtype, [rows, [1024]], [rows, rows, [1024]], (a, b) => ops.add(a, b)),
     call(
       `cast to ${short[other]} 2^18`,
       dtype,
-      [flat!],
-      dtype === "float32" ? [flat!, [2 ** 17]] : [flat!, flat!, flat!],
-      (x) => ops.toDType(x!, other),
+      [flat],
+      dtype === "float32" ? [flat, [2 ** 17]] : [flat, flat, flat],
+      (x) => ops.toDType(x, other),
     ),
-    call("cumsum 256x1024", dtype, [rows!], [rows!, rows!], (x) => ops.cumsum(x!, 1)),
+    call("cumsum 256x1024", dtype, [rows], [rows, rows], (x) => ops.cumsum(x, 1)),
     call(
       "sort 64x1024",
       dtype,
@@ -184,9 +184,9 @@ function others(dtype: FloatDType): Case[] {
         [64, 1024],
         [64, 1024],
       ],
-      (x) => ops.sort(x!).values,
+      (x) => ops.sort(x).values,
     ),
-    call("crossEntropy 256x1024", dtype, [rows!], [rows!], (x) => ops.crossEntropy(x!, indices)),
+    call("crossEntropy 256x1024", dtype, [rows], [rows], (x) => ops.crossEntropy(x, indices)),
     call(
       "rope 8x128x64",
       dtype,
@@ -195,7 +195,7 @@ function others(dtype: FloatDType): Case[] {
         [8, 128, 64],
         [8, 128, 64],
       ],
-      (x) => ops.rope(x!),
+      (x) => ops.rope(x),
     ),
   ];
 }
@@ -218,7 +218,7 @@ function gradients(dtype: FloatDType): Case[] {
     return call(`${name} gradient`, dtype, [], moved, () => grad([output], [x], { gradOutputs, retainGraph: true }));
   };
   return [
-    call("gelu 2^18", dtype, [flat], [flat, flat], (x) => ops.gelu(x!)),
+    call("gelu 2^18", dtype, [flat], [flat, flat], (x) => ops.gelu(x)),
     of("gelu 2^18", flat, [flat, flat, flat], (x) => ops.gelu(x)),
     of("softmax 256x1024", rows, [rows, rows, rows], (x) => ops.softmax(x)),
     of("crossEntropy 256x1024", rows, [rows, rows], (x) => ops.crossEntropy(x, classes)),

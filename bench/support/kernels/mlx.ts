@@ -50,7 +50,7 @@ function splitProduct(
     {
       file,
       name: `steel_gemm_splitk_nn_${dtype}_float32_bm${bm}_bn${bn}_bk${bk}_wm2_wn2_MN_${aligned}aligned_K_taligned`,
-      arguments: { 0: a!, 1: b!, 2: parts, 3: packed(...struct) },
+      arguments: { 0: a, 1: b, 2: parts, 3: packed(...struct) },
       threadgroups: [ceil(n, bn), ceil(m, bm), splits],
       threadgroup: [32, 2, 2],
     },
@@ -97,7 +97,7 @@ function wholeProduct(
       file: `${KERNELS}/steel/gemm/kernels/steel_gemm_fused.metal`,
       name: `steel_gemm_fused_nn_${dtype}_${dtype}_bm${bm}_bn${bn}_bk${bk}_wm${wm}_wn${wn}`,
       constants,
-      arguments: { 0: a!, 1: b!, 3: out, 4: packed(...struct) },
+      arguments: { 0: a, 1: b, 3: out, 4: packed(...struct) },
       threadgroups: [...tiles, 1],
       threadgroup: [32, wn, wm],
     },
@@ -122,7 +122,7 @@ function rowProduct(
       file: `${KERNELS}/gemv.metal`,
       name: `gemv_t_${dtype}_bm1_bn${bn}_sm${sm}_sn${sn}_tm4_tn4_nc0_axpby0`,
       arguments: {
-        ...{ 0: matrix!, 1: vector!, 2: out, 3: out, 4: int(k), 5: int(n), 6: int(n), 7: float(1), 8: float(0) },
+        ...{ 0: matrix, 1: vector, 2: out, 3: out, 4: int(k), 5: int(n), 6: int(n), 7: float(1), 8: float(0) },
         ...{ 9: int(1), 10: int(1), 11: long(0), 12: long(0), 13: long(0), 14: int(1) },
       },
       threadgroups: [ceil(n, bn * sn * 4), 1, 1],
@@ -170,7 +170,7 @@ function attentionCase(length: number, causal: boolean, dtype: Counted): PeerCas
         file: `${KERNELS}/steel/attn/kernels/steel_attention.metal`,
         name: `steel_attention_${dtype}_bq32_bk32_bd64_wm4_wn1_mask${dtype}`,
         constants: { 200: aligned, 201: aligned, 300: false, 301: causal, 302: false },
-        arguments: { 0: q!, 1: k!, 2: v!, 3: out, 4: struct },
+        arguments: { 0: q, 1: k, 2: v, 3: out, 4: struct },
         threadgroups: [blocks, 1, 1],
         threadgroup: [32, 4, 1],
       },
@@ -196,7 +196,7 @@ function decodeCase(dtype: Counted): PeerCase {
           ...{ file, name: `sdpa_vector_2pass_1_${type}_64_64` },
           constants: { 20: false, 21: false, 22: false, 23: false, 24: false, 25: false, 26: parts },
           arguments: {
-            ...{ 0: q!, 1: k!, 2: v!, 3: rows, 4: sums, 5: most, 7: int(keys) },
+            ...{ 0: q, 1: k, 2: v, 3: rows, 4: sums, 5: most, 7: int(keys) },
             ...{ 8: long(keys * 64), 9: long(64), 10: long(keys * 64), 11: long(64), 12: float(1 / 8) },
           },
           ...{ threadgroups: [1, 1, parts], threadgroup: [32, 1, 1] },
@@ -241,7 +241,7 @@ function rowCases(dtype: Counted, [rows, width]: readonly [number, number]): Pee
       launches: ([x, weight], out) => [
         {
           ...{ ...shape, file: `${KERNELS}/rms_norm.metal`, name: `rms${isLooped ? "_looped" : ""}${dtype}` },
-          arguments: { 0: x!, 1: weight!, 2: out, 3: float(1e-5), 4: int(width), 5: int(1) },
+          arguments: { 0: x, 1: weight, 2: out, 3: float(1e-5), 4: int(width), 5: int(1) },
         },
       ],
     },
@@ -251,7 +251,7 @@ function rowCases(dtype: Counted, [rows, width]: readonly [number, number]): Pee
         {
           ...{ ...rowShape(rows, layer.threads), file: `${KERNELS}/layer_norm.metal` },
           name: `layer_norm${layer.isLooped ? "_looped" : ""}${dtype}`,
-          arguments: { 0: x!, 1: weight!, 2: bias!, 3: out, 4: float(1e-5), 5: int(width), 6: int(1), 7: int(1) },
+          arguments: { 0: x, 1: weight, 2: bias, 3: out, 4: float(1e-5), 5: int(width), 6: int(1), 7: int(1) },
         },
       ],
     },
@@ -261,7 +261,7 @@ function rowCases(dtype: Counted, [rows, width]: readonly [number, number]): Pee
         {
           ...{ ...shape, file: `${KERNELS}/softmax.metal` },
           name: `${isLooped ? "looped" : "block"}_softmax_${dtype}`,
-          arguments: { 0: x!, 1: out, 2: int(width) },
+          arguments: { 0: x, 1: out, 2: int(width) },
         },
       ],
     },
@@ -283,7 +283,7 @@ function elementCases(dtype: Counted): PeerCase[] {
       launches: ([x], out) => [
         {
           ...{ ...grid, file: `${KERNELS}/unary.metal`, name: `vn_Exp${dtype}${dtype}` },
-          arguments: { 0: x!, 1: out, 2: int(count) },
+          arguments: { 0: x, 1: out, 2: int(count) },
         },
       ],
     },
@@ -292,7 +292,7 @@ function elementCases(dtype: Counted): PeerCase[] {
       launches: ([a, b], out) => [
         {
           ...{ ...grid, file: `${KERNELS}/binary.metal`, name: `vvn_Add${dtype}` },
-          arguments: { 0: a!, 1: b!, 2: out, 3: int(count) },
+          arguments: { 0: a, 1: b, 2: out, 3: int(count) },
         },
       ],
     },
@@ -305,7 +305,7 @@ function elementCases(dtype: Counted): PeerCase[] {
             file: `${KERNELS}/copy.metal`,
             name: `vn_copy${dtype}${other}`,
           },
-          arguments: { 0: x!, 1: out, 2: int(count) },
+          arguments: { 0: x, 1: out, 2: int(count) },
         },
       ],
     },
@@ -325,11 +325,11 @@ function sortCase(dtype: Counted): PeerCase {
     launches: ([x], out) => [
       {
         ...{ ...shape, file, name: `c_block_sort_${dtype}_${dtype}_bn256_tn4` },
-        arguments: { 0: x!, 1: out, ...sizes },
+        arguments: { 0: x, 1: out, ...sizes },
       },
       {
         ...{ ...shape, file, name: `carg_block_sort_${dtype}_uint32_bn256_tn4` },
-        arguments: { 0: x!, 1: scratch([rows, width], "float32"), ...sizes }, // the elements have four bytes each
+        arguments: { 0: x, 1: scratch([rows, width], "float32"), ...sizes }, // the elements have four bytes each
       },
     ],
   };
@@ -349,7 +349,7 @@ function ropeCase(dtype: Counted): PeerCase {
         ...{ file: `${KERNELS}/rope.metal`, name: `rope_${dtype}` },
         constants: { 1: true, 2: false, 3: false }, // forward; halves of a row; heads are not grouped
         arguments: {
-          ...{ 0: x!, 1: out, 2: int(0), 3: float(1), 4: strides, 5: strides, 6: long(0), 7: int(heads) },
+          ...{ 0: x, 1: out, 2: int(0), 3: float(1), 4: strides, 5: strides, 6: long(0), 7: int(heads) },
           10: float(Math.log2(10000)),
         },
         ...{ grid: [dim / 2, length, heads / 4], threadgroup: [32, 16, 2] },

@@ -55,9 +55,9 @@ export function packed(...fields: readonly Field[]): Uint8Array {
   const bytes = new Uint8Array(Math.ceil(length / widest) * widest);
   const view = new DataView(bytes.buffer);
   for (const [at, [kind, value]] of fields.entries()) {
-    if (kind === "int") view.setInt32(offsets[at]!, value, true);
-    else if (kind === "float") view.setFloat32(offsets[at]!, value, true);
-    else view.setBigInt64(offsets[at]!, BigInt(value), true);
+    if (kind === "int") view.setInt32(offsets[at], value, true);
+    else if (kind === "float") view.setFloat32(offsets[at], value, true);
+    else view.setBigInt64(offsets[at], BigInt(value), true);
   }
   return bytes;
 }

@@ -88,60 +88,60 @@ function makeMlp() {
 }
 
 export const ours: Readonly<Record<string, Preparation>> = {
-  add: plain((a, b) => add(a!, b!) as Tensor),
-  exp: plain((a) => exp(a!)),
-  gelu: plain((a) => gelu(a!)),
+  add: plain((a, b) => add(a, b) as Tensor),
+  exp: plain((a) => exp(a)),
+  gelu: plain((a) => gelu(a)),
   where: ([a, b]) => {
-    const condition = gt(a!, b!);
-    return { call: () => where(condition, a!, b!) as Tensor };
+    const condition = gt(a, b);
+    return { call: () => where(condition, a, b) as Tensor };
   },
-  sum: plain((a) => sum(a!)),
-  variance: plain((a) => variance(a!)),
-  argmax: plain((a) => argmax(a!)),
-  softmax: plain((a) => softmax(a!, { dim: -1 })),
-  layerNorm: plain((x, weight, bias) => layerNorm(x!, [4096], { weight: weight!, bias: bias! })),
-  crossEntropy: plain((scores, classes) => crossEntropy(scores!, classes!)),
-  transposedCopy: plain((a) => contiguous(transpose(a!, 0, 1))),
-  topk: ([a], { count }) => ({ call: () => first({ ...topk(a!, Number(count)) }) }),
-  sort: plain((a) => first({ ...sort(a!) })),
-  embedding: plain((weight, indices) => embedding(indices!, weight!)),
-  scatterAdd: plain((x, index, source) => scatterAdd(x!, 0, index as Tensor<"int64">, source!)),
+  sum: plain((a) => sum(a)),
+  variance: plain((a) => variance(a)),
+  argmax: plain((a) => argmax(a)),
+  softmax: plain((a) => softmax(a, { dim: -1 })),
+  layerNorm: plain((x, weight, bias) => layerNorm(x, [4096], { weight: weight, bias: bias })),
+  crossEntropy: plain((scores, classes) => crossEntropy(scores, classes)),
+  transposedCopy: plain((a) => contiguous(transpose(a, 0, 1))),
+  topk: ([a], { count }) => ({ call: () => first({ ...topk(a, Number(count)) }) }),
+  sort: plain((a) => first({ ...sort(a) })),
+  embedding: plain((weight, indices) => embedding(indices, weight)),
+  scatterAdd: plain((x, index, source) => scatterAdd(x, 0, index as Tensor<"int64">, source)),
   histogram: plain((x) => {
-    const { hist, binEdges } = histogram(x!, 100, { range: [-4, 4] });
+    const { hist, binEdges } = histogram(x, 100, { range: [-4, 4] });
     binEdges.dispose();
     return hist;
   }),
   ctcLoss: ([logits, classes]) => {
-    logits!.requiresGrad = true;
-    const [times, batch] = logits!.shape as [number, number];
-    const labels = add(classes!, 1n) as Tensor<"int64">;
-    const lengths = [new Array<number>(batch).fill(times), new Array<number>(batch).fill(labels.shape[1]!)] as const;
+    logits.requiresGrad = true;
+    const [times, batch] = logits.shape as [number, number];
+    const labels = add(classes, 1n) as Tensor<"int64">;
+    const lengths = [new Array<number>(batch).fill(times), new Array<number>(batch).fill(labels.shape[1])] as const;
     return {
       call: () =>
         tidy(() => {
-          const loss = ctcLoss(logSoftmax(logits!, 2), labels, ...lengths);
-          grad(loss, [logits!]);
+          const loss = ctcLoss(logSoftmax(logits, 2), labels, ...lengths);
+          grad(loss, [logits]);
           return loss.detach();
         }),
     };
   },
-  matmul: plain((a, b) => matmul(a!, b!)),
-  attention: ([q, k, v], { causal }) => ({ call: () => flashAttention(q!, k!, v!, { causal: causal === true }) }),
+  matmul: plain((a, b) => matmul(a, b)),
+  attention: ([q, k, v], { causal }) => ({ call: () => flashAttention(q, k, v, { causal: causal === true }) }),
   attentionBackward: ([q, k, v, cotangent], { causal }) => {
-    const inputs = [q!, k!, v!];
+    const inputs = [q, k, v];
     for (const leaf of inputs) leaf.requiresGrad = true;
     return {
       call: () =>
         tidy(() => {
-          const out = flashAttention(q!, k!, v!, { causal: causal === true });
-          return first(grad(out, inputs, { gradOutputs: [cotangent!] }));
+          const out = flashAttention(q, k, v, { causal: causal === true });
+          return first(grad(out, inputs, { gradOutputs: [cotangent] }));
         }),
     };
   },
   adamW: ([parameter, gradient]) => {
-    const leaf = parameter!;
+    const leaf = parameter;
     leaf.requiresGrad = true;
-    leaf.grad = gradient!;
+    leaf.grad = gradient;
     const optimizer = new optim.AdamW([leaf], { lr: 1e-3 });
     return {
       call: () => {
@@ -152,15 +152,15 @@ export const ours: Readonly<Record<string, Preparation>> = {
   },
   mlpForward: ([x]) => {
     const { model, forward } = makeMlp();
-    return { weights: model.namedParameters(), call: () => noGrad(() => tidy(() => forward(x!))) };
+    return { weights: model.namedParameters(), call: () => noGrad(() => tidy(() => forward(x))) };
   },
   mlp: ([x, classes]) => {
     const { model, forward } = makeMlp();
-    return training(model, () => crossEntropy(forward(x!), classes!), { lr: 1e-3 });
+    return training(model, () => crossEntropy(forward(x), classes), { lr: 1e-3 });
   },
   gpt: ([tokens, targets], { layers, heads, width, context, vocabulary }) => {
     const sizes = { layers, heads, width, contextLength: context, vocabularySize: vocabulary, dropout: 0 };
     const model = new nn.GPT(sizes as ConstructorParameters<typeof nn.GPT>[0]);
-    return training(model, () => crossEntropy(model.forward(tokens!), targets!, { dim: 2 }), { lr: 1e-4 });
+    return training(model, () => crossEntropy(model.forward(tokens), targets, { dim: 2 }), { lr: 1e-4 });
   },
 };

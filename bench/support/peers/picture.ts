@@ -21,7 +21,7 @@ export function drawRatios(rows: readonly Row[], peer = "pytorch"): string {
   const height = TOP + names.length * LINE + 24;
   const x = scaleLog([TICKS[0], TICKS.at(-1)!], [LEFT, LEFT + WIDTH]).clamp(true);
   const y = (name: string): number => TOP + names.indexOf(name) * LINE + LINE / 2;
-  const color = (threads: number): string => COLORS[Math.min(counts.indexOf(threads), COLORS.length - 1)]!;
+  const color = (threads: number): string => COLORS[Math.min(counts.indexOf(threads), COLORS.length - 1)];
   const title = `Time of ${peer} over ours (right of 1: ours is faster)`;
   const ticks = TICKS.map(
     (value) =>
@@ -34,8 +34,8 @@ export function drawRatios(rows: readonly Row[], peer = "pytorch"): string {
   );
   const dots = compared.map(
     ({ name, threads, ratios }) =>
-      `<circle cx="${x(ratios[peer]!)}" cy="${y(name)}" r="5" fill="${color(threads)}">` +
-      `<title>${escaped(name)}, ${threads} threads: ${ratios[peer]!.toFixed(2)}</title></circle>`,
+      `<circle cx="${x(ratios[peer])}" cy="${y(name)}" r="5" fill="${color(threads)}">` +
+      `<title>${escaped(name)}, ${threads} threads: ${ratios[peer].toFixed(2)}</title></circle>`,
   );
   const legend = counts.map(
     (threads, at) =>

@@ -32,7 +32,7 @@ const [peers = "", onnxFolder = "", ...words] = process.argv.slice(2);
 const SETTLING = 15;
 
 const print = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!;
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1];
 
 function draw({ shape, dtype = "float32", below }: Operand): Tensor {
   if (below !== undefined) return randint(0, below, [...shape]);
@@ -61,7 +61,7 @@ function compare({ name }: Case, output: Tensor, theirs: Float32Array): void {
   let [largest, off] = [0, 0];
   for (const [at, value] of theirs.entries()) {
     largest = Math.max(largest, Math.abs(value));
-    off = Math.max(off, Math.abs(value - mine[at]!));
+    off = Math.max(off, Math.abs(value - mine[at]));
   }
   const allowed = (tolerances[output.dtype] ?? 0) * largest;
   if (!(off <= allowed)) throw new Error(`${name}: results differ by ${off}, of at most ${allowed}`);
@@ -110,7 +110,7 @@ async function measure(each: Case, others: ReadonlyMap<string, LineProcess>, fol
     folder,
     operands.map((x, at) => [`operand${at}`, x] as const),
   );
-  const { call, weights = new Map() as Weights } = ours[each.operation]!(operands, each.settings ?? {});
+  const { call, weights = new Map() as Weights } = ours[each.operation](operands, each.settings ?? {});
   const given = { operands: files, weights: await write(folder, weights) };
   const output = call();
   const present: [string, PyTorch][] = [];
@@ -123,7 +123,7 @@ async function measure(each: Case, others: ReadonlyMap<string, LineProcess>, fol
     for (const name of Object.keys(samples)) {
       await Bun.sleep(SETTLING);
       const taken = name === "ours" ? timed(call, calls) : Number(await others.get(name)!.ask(`run ${calls}`));
-      if (round >= 0) samples[name]!.push(taken);
+      if (round >= 0) samples[name].push(taken);
     }
   }
   for (const x of operands) x.dispose();
@@ -137,7 +137,7 @@ function rowOf({ name, bytes, operations }: Case, threads: number, samples: Reco
     name,
     threads,
     milliseconds: of(median),
-    ratios: of((times) => median(times.map((time, at) => time / samples["ours"]![at]!))),
+    ratios: of((times) => median(times.map((time, at) => time / samples["ours"][at]))),
     ...(bytes === undefined ? {} : { bytes }),
     ...(operations === undefined ? {} : { operations }),
   };

@@ -66,8 +66,8 @@ export function baseShape({ shape, layout }: Operand): number[] {
   const base = [...shape];
   if (layout.kind === "transposed") {
     const [first, second] = layout.dims;
-    [base[first], base[second]] = [base[second]!, base[first]!];
-  } else if (layout.kind === "sliced") base[layout.dim]! *= 2;
+    [base[first], base[second]] = [base[second], base[first]];
+  } else if (layout.kind === "sliced") base[layout.dim] *= 2;
   else if (layout.kind === "expanded") base[layout.dim] = 1;
   return base;
 }
@@ -83,7 +83,7 @@ function describeOperand({ shape, dtype, layout }: Operand): string {
 export function describeCase({ ours, operands, gradients, kind }: Case): string {
   const shown = (value: Argument): string => {
     if (typeof value !== "object" || value === null) return `${value}`;
-    if ("operand" in value) return describeOperand(operands[value.operand]!);
+    if ("operand" in value) return describeOperand(operands[value.operand]);
     return `[${value.map(shown).join(", ")}]`;
   };
   const options = Object.entries(ours.options).map(([name, value]) => `${name} ${shown(value)}`);

@@ -44,11 +44,11 @@ export function drawCase(seed: number, number: number, words: readonly string[] 
     return names.length === 0 ? [] : [[family, names] as const];
   });
   if (chosen.length === 0) throw new Error(`no operation's or family's name contains ${words.join(" or ")}`);
-  const family = draw.share(Object.fromEntries(chosen.map(([name]) => [name, shares[name]!])));
+  const family = draw.share(Object.fromEntries(chosen.map(([name]) => [name, shares[name]])));
   const name = draw.pick(new Map(chosen).get(family)!);
   const members: Family = families[family as FamilyName][0];
   for (;;) {
-    const each = caseOf(family, name, members[name]!(draw));
+    const each = caseOf(family, name, members[name](draw));
     if (each.operands.every((operand) => sizeOf(baseShape(operand)) <= 2 * MOST_ELEMENTS)) return each;
   }
 }

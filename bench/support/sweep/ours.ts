@@ -45,11 +45,11 @@ const none: ReadonlyMap<string, Tensor> = new Map();
 function withGradients(forward: () => unknown, inputs: readonly Tensor[]): Prepared {
   if (inputs.length === 0) return () => tensorsOf(noGrad(forward));
   const results = tensorsOf(noGrad(forward));
-  const cotangent = ones(results[0]!.shape, { dtype: results[0]!.dtype });
+  const cotangent = ones(results[0].shape, { dtype: results[0].dtype });
   for (const result of results) if (!inputs.includes(result)) result.dispose(); // nn.Identity returns its input
   return () =>
     tidy(() => {
-      const output = tensorsOf(forward())[0]!;
+      const output = tensorsOf(forward())[0];
       const gradients = grad([output], inputs, { gradOutputs: [cotangent] });
       // if an operation passes its gradient on unchanged, the result is the cotangent itself, which the next call needs
       return [output.detach(), ...gradients.map((each) => (each === cotangent ? each.detach() : each))];
@@ -59,7 +59,7 @@ function withGradients(forward: () => unknown, inputs: readonly Tensor[]): Prepa
 function operation(each: Case, operands: readonly Tensor[]): Ready {
   const found = exported(each.ours.name) as AnyFunction;
   const values = argumentsOf(each.ours, operands);
-  const inputs = each.gradients.map((position) => operands[position]!);
+  const inputs = each.gradients.map((position) => operands[position]);
   for (const input of inputs) input.requiresGrad = true;
   const call = withGradients(() => found(...values), inputs);
   // If an operation works in place or needs no copy, its result is the operand itself, which the caller must not
@@ -74,7 +74,7 @@ type LayerClass = new (...values: unknown[]) => nn.Module & { forward: AnyFuncti
 
 function layer(each: Case, operands: readonly Tensor[]): Ready {
   const made = new (exported(each.ours.name) as LayerClass)(...argumentsOf(each.ours, operands));
-  const inputs = each.gradients.map((position) => operands[position]!);
+  const inputs = each.gradients.map((position) => operands[position]);
   for (const input of inputs) input.requiresGrad = true;
   const differentiated = inputs.length === 0 ? [] : [...inputs, ...made.parameters()];
   return { call: withGradients(() => made.forward(...operands), differentiated), weights: weightsOf(made) };
@@ -91,7 +91,7 @@ function optimizer(each: Case, operands: readonly Tensor[]): Ready {
   return {
     call: () => {
       made.step();
-      return [operands[0]!.detach()];
+      return [operands[0].detach()];
     },
     weights: none,
   };
@@ -107,7 +107,7 @@ function training(each: Case, [x, classes]: readonly Tensor[]): Ready {
   });
   const call = () =>
     tidy(() => {
-      const loss = crossEntropy(model.forward(x) as Tensor, classes!);
+      const loss = crossEntropy(model.forward(x) as Tensor, classes);
       stepper.zeroGrad();
       loss.backward();
       stepper.step();

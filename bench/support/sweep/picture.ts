@@ -16,7 +16,7 @@ export function drawSweep(rows: readonly Row[]): string {
   const families = [...new Set(rows.map(({ family }) => family))].sort();
   const x = scaleLog([SIZES[0], SIZES.at(-1)!], [LEFT, LEFT + WIDTH]).clamp(true);
   const y = scaleLog([RATIOS[0], RATIOS.at(-1)!], [TOP + HEIGHT, TOP]).clamp(true);
-  const color = (family: string): string => COLORS[families.indexOf(family) % COLORS.length]!;
+  const color = (family: string): string => COLORS[families.indexOf(family) % COLORS.length];
   const title = "PyTorch's time over Orchard's, by elements of the largest operand (above 1: Orchard is faster)";
   const lines = RATIOS.map(
     (ratio) =>

@@ -3,7 +3,7 @@ import { table } from "../measure.ts";
 import type { Row } from "./run.ts";
 
 const quantile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))]!;
+  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 
 const shown = (value: number): string => value.toFixed(2);
 
@@ -13,7 +13,7 @@ function distribution(rows: readonly Row[]): (string | number)[] {
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
   const below = (bound: number) => ratios.filter((ratio) => ratio < bound).length;
   return [
-    ...[rows.length, shown(mean), shown(ratios[0]!)],
+    ...[rows.length, shown(mean), shown(ratios[0])],
     ...[0.05, 0.1, 0.25, 0.5].map((share) => shown(quantile(ratios, share))),
     ...[0.5, 0.8, 1].map(below),
   ];

@@ -51,7 +51,7 @@ const WARM = { calls: 500, milliseconds: 80 } as const;
 const SETTLING = 12;
 
 const print = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!;
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1];
 
 interface File {
   readonly name?: string;
@@ -84,7 +84,7 @@ function compare(each: Case, output: Tensor, theirs: Float64Array): void {
   const allowed = (tolerances[output.dtype] ?? 0) * each.slack;
   let [largest, off] = [0, 0];
   for (const [at, value] of theirs.entries()) {
-    const computed = mine[at]!;
+    const computed = mine[at];
     if (Object.is(computed, value) || computed === value) continue;
     if (Number.isNaN(computed) !== Number.isNaN(value))
       throw new Error(`element ${at}: ${computed} here, ${value} in PyTorch`);
@@ -121,11 +121,9 @@ async function measure(number: number, other: PyTorch, folder: string, threads: 
   manualSeed(number + 1);
   const bases = each.operands.map((operand) => drawBase(operand, baseShape(operand)));
   const given = await Promise.all(
-    bases.map((base, at) =>
-      write(folder, base, { shape: each.operands[at]!.shape, layout: each.operands[at]!.layout }),
-    ),
+    bases.map((base, at) => write(folder, base, { shape: each.operands[at].shape, layout: each.operands[at].layout })),
   );
-  const operands = bases.map((base, at) => view(base, each.operands[at]!).detach());
+  const operands = bases.map((base, at) => view(base, each.operands[at]).detach());
   const { call, weights } = prepare(each, operands);
   const named = await Promise.all([...weights].map(([name, x]) => write(folder, x, { name })));
   const result = join(folder, "result");
@@ -133,7 +131,7 @@ async function measure(number: number, other: PyTorch, folder: string, threads: 
   const outputs = call();
   if (answer !== "ready") return print({ missing: `${describeCase(each)}: ${answer.slice(8)}`, number });
   if (each.compared !== null)
-    compare(each, outputs[each.compared]!, new Float64Array(await Bun.file(result).arrayBuffer()));
+    compare(each, outputs[each.compared], new Float64Array(await Bun.file(result).arrayBuffer()));
   dispose(outputs);
   const calls = callsOf(call);
   await other.ask(`run ${Math.min(calls, 100)}`);
@@ -145,7 +143,7 @@ async function measure(number: number, other: PyTorch, folder: string, threads: 
     theirs.push(Number(await other.ask(`run ${calls}`)));
   }
   dispose([...operands, ...bases, ...weights.values()]);
-  const ratio = median(theirs.map((time, at) => time / ours[at]!));
+  const ratio = median(theirs.map((time, at) => time / ours[at]));
   const { family, ours: { name: operation } } = each; // biome-ignore format: one line
   const name = describeCase(each);
   print({

@@ -38,14 +38,14 @@ function narrowSums(type: "half" | "bfloat", round: (value: number) => number, b
     threads: many,
   });
   const expected = Array.from({ length: many }, (_, at) =>
-    bitsOf(operands.slice(1).reduce((sum, operand) => round(sum + operand[at]!), operands[0]![at]!)),
+    bitsOf(operands.slice(1).reduce((sum, operand) => round(sum + operand[at]), operands[0][at])),
   );
   expectNumbers(got, expected, (index) => `${type}: bits of ${operands.map((operand) => operand[index]).join(" + ")}`);
 }
 
 const narrowRounding: Probe = () => {
   narrowSums("half", Math.f16round, halfBits);
-  narrowSums("bfloat", roundToBfloat, (value) => new Uint16Array(new Float32Array([value]).buffer)[1]!);
+  narrowSums("bfloat", roundToBfloat, (value) => new Uint16Array(new Float32Array([value]).buffer)[1]);
   return `${many} chains of three sums, of half and of bfloat, are rounded after each sum`;
 };
 
@@ -57,9 +57,9 @@ const preciseRounding: Probe = () => {
   const body =
     "y[4 * i] = sqrt(a[i] * 8); y[4 * i + 1] = a[i] / b[i]; y[4 * i + 2] = fma(a[i], b[i], c[i]); " +
     "y[4 * i + 3] = fma(a[i] * b[i], d[i], c[i]);";
-  const got = compute({ body, inputs: { a: a!, b: b!, c, d: d! }, result: new Float32Array(4 * many), threads: many });
+  const got = compute({ body, inputs: { a: a, b: b, c, d: d }, result: new Float32Array(4 * many), threads: many });
   const expected = Array.from({ length: many }, (_, i) => {
-    const [p, q, r, s] = [a![i]!, b![i]!, c[i]!, d![i]!];
+    const [p, q, r, s] = [a[i], b[i], c[i], d[i]];
     return [Math.sqrt(p * 8), p / q, p * q + r, Math.fround(p * q) * s + r].map(Math.fround);
   }).flat();
   const names = ["sqrt", "division", "fma", "fma of a product"];
@@ -76,8 +76,8 @@ const extendedArithmetic: Probe = () => {
     y[4 * i + 3] = fma(z[i], z[(i + 1) % ${many}], -p);`;
   const got = compute({ body, inputs: { x, z }, result: new Float32Array(4 * many), threads: many });
   for (let i = 0; i < many; i++) {
-    const [value, product] = [x[i]!, z[i]! * z[(i + 1) % many]!];
-    const mantissa = got[4 * i]!;
+    const [value, product] = [x[i], z[i] * z[(i + 1) % many]];
+    const mantissa = got[4 * i];
     if (value !== 0 && !(Math.abs(mantissa) >= 0.5 && Math.abs(mantissa) < 1))
       throw new Refuted(`frexp(${value}): got a mantissa of ${mantissa}`);
     const rest = product - Math.fround(product);
@@ -133,10 +133,10 @@ const fastFunctions: Probe = () => {
   ];
   const worst = functions.map(([call, exact, bound]) => {
     const got = compute({ body: `y[i] = ${call};`, inputs: { x }, result: new Float32Array(many), threads: many });
-    const errors = Array.from(got, (value, index) => ulps(value, exact(x[index]!)) / bound(x[index]!));
+    const errors = Array.from(got, (value, index) => ulps(value, exact(x[index])) / bound(x[index]));
     const at = errors.indexOf(Math.max(...errors));
-    if (!(errors[at]! <= 1)) throw new Refuted(`${call} of ${x[at]}: ${got[at]}, ${errors[at]} times its bound`);
-    return `${call.split("(")[0]} reaches ${(100 * errors[at]!).toFixed(0)} % of its bound`;
+    if (!(errors[at] <= 1)) throw new Refuted(`${call} of ${x[at]}: ${got[at]}, ${errors[at]} times its bound`);
+    return `${call.split("(")[0]} reaches ${(100 * errors[at]).toFixed(0)} % of its bound`;
   });
   const large = compute({
     body: "y[0] = fast::tanh(x[0]);",

@@ -89,11 +89,11 @@ const matrixAccumulation: Probe = () => {
     simdgroup_load(ma, a, 8); simdgroup_load(mb, b, 8); simdgroup_load(mc, c, 8);
     simdgroup_multiply_accumulate(mc, ma, mb, mc);
     simdgroup_store(mc, y, 8);`;
-  const got = compute({ body, inputs: { a: a!, b: b!, c: c! }, result: new Float32Array(64), threads: 32 });
+  const got = compute({ body, inputs: { a: a, b: b, c: c }, result: new Float32Array(64), threads: 32 });
   const expected = Array.from({ length: 64 }, (_, at) => {
     const row = (at >> 3) * 8;
-    const terms = Array.from({ length: 8 }, (_, k) => a![row + k]! * b![k * 8 + (at % 8)]!);
-    return terms.reduce((sum, term) => Math.fround(sum + term), c![at]!);
+    const terms = Array.from({ length: 8 }, (_, k) => a[row + k] * b[k * 8 + (at % 8)]);
+    return terms.reduce((sum, term) => Math.fround(sum + term), c[at]);
   });
   expectNumbers(got, expected, (index) => `element ${index}`);
   return "the addend, then eight terms in order, each sum rounded to float32";
@@ -105,16 +105,16 @@ const bfloatMatrix: Probe = () => {
   const whole = () => Math.floor(draw() * 9) - 4;
   const [a, b] = Array.from({ length: 2 }, () => Array.from({ length: 64 }, whole));
   const expected = Array.from({ length: 64 }, (_, at) =>
-    Array.from({ length: 8 }, (_, k) => a![(at >> 3) * 8 + k]! * b![k * 8 + (at % 8)]!).reduce((x, y) => x + y),
+    Array.from({ length: 8 }, (_, k) => a[(at >> 3) * 8 + k] * b[k * 8 + (at % 8)]).reduce((x, y) => x + y),
   );
   for (const type of ["half", "bfloat"] as const) {
     const bits = (value: number) =>
-      type === "half" ? halfBits(value) : new Uint16Array(new Float32Array([value]).buffer)[1]!;
+      type === "half" ? halfBits(value) : new Uint16Array(new Float32Array([value]).buffer)[1];
     const body = `simdgroup_matrix<${type}, 8, 8> ma, mb; simdgroup_float8x8 sum(0.0f);
       simdgroup_load(ma, (device const ${type} *)a, 8); simdgroup_load(mb, (device const ${type} *)b, 8);
       simdgroup_multiply_accumulate(sum, ma, mb, sum);
       simdgroup_store(sum, y, 8);`;
-    const inputs = { a: Uint16Array.from(a!, bits), b: Uint16Array.from(b!, bits) };
+    const inputs = { a: Uint16Array.from(a, bits), b: Uint16Array.from(b, bits) };
     const got = compute({ body, inputs, result: new Float32Array(64), threads: 32 });
     expectNumbers(
       got,
@@ -167,7 +167,7 @@ const matrixStrides: Probe = () => {
   const expected = cases.flatMap(([stride, first]) =>
     Array.from({ length: 64 }, (_, at) => first + (at >> 3) * stride + (at % 8)),
   );
-  expectNumbers(got, expected, (index) => `stride ${cases[index >> 6]![0]} from element ${cases[index >> 6]![1]}`);
+  expectNumbers(got, expected, (index) => `stride ${cases[index >> 6][0]} from element ${cases[index >> 6][1]}`);
   return `${cases.length} row strides and first elements`;
 };
 

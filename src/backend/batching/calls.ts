@@ -94,9 +94,9 @@ function runAll(call: LiftedCall, level: BatchLevel): Tensor[] {
     const each = inputs.map((input) => operandOf(primitive.name, input, level, at));
     const made = executeMany(primitive, each, specs, attributesOf(attributes, level, at) as never, operation);
     for (const [index, one] of made.entries()) {
-      const result = results[index]!;
+      const result = results[index];
       const { shape, strides, offset } = result;
-      const place = new Tensor(result.storage, one.dtype, shape.slice(1), strides.slice(1), offset + at * strides[0]!);
+      const place = new Tensor(result.storage, one.dtype, shape.slice(1), strides.slice(1), offset + at * strides[0]);
       executeInto(primitiveOf("copy"), [one], [place], undefined as never);
       place.dispose();
       one.dispose();

@@ -50,13 +50,13 @@ const asGroups =
     });
     const grouped = { ...attributes, groups: (attributes["groups"] as number) * count };
     if (!isImage) return { inputs, attributes: grouped };
-    const { shape, dtype } = result!;
+    const { shape, dtype } = result;
     const axes = axesOf(shape, batch);
     return {
       inputs,
       attributes: grouped,
       specs: [{ shape: shape.toSpliced(axes, 0, count), dtype }],
-      finish: ([found]) => [toFront(found!, axes)],
+      finish: ([found]) => [toFront(found, axes)],
     };
   };
 
@@ -64,7 +64,7 @@ const asGroups =
 function axesOf(shape: Shape, elements: number): number {
   let product = 1;
   let axes = 0;
-  while (product !== elements && axes < shape.length) product *= shape[axes++]!;
+  while (product !== elements && axes < shape.length) product *= shape[axes++];
   return axes;
 }
 
@@ -76,7 +76,7 @@ const firstOf =
 
 /** Operands by the names in the attributes. */
 const named = (operands: readonly Operand[], attributes: Readonly<Record<string, unknown>>) =>
-  operands.map((operand, at) => ({ ...operand, name: (attributes["inputs"] as readonly string[])[at]! }));
+  operands.map((operand, at) => ({ ...operand, name: (attributes["inputs"] as readonly string[])[at] }));
 
 /** Attention: examples join the batch, unless an operand that broadcasts along the batch differs between examples. */
 const attention: Rule = (operands, results, attributes) => {
@@ -93,7 +93,7 @@ const attention: Rule = (operands, results, attributes) => {
   return {
     inputs: all.map((operand) => (broadcasts(operand.name) ? operand.tensor : folded(repeatedFor(operand, count)))),
     attributes,
-    specs: results.map(({ shape: [batch, ...shape], dtype }) => ({ shape: [count * batch!, ...shape], dtype })),
+    specs: results.map(({ shape: [batch, ...shape], dtype }) => ({ shape: [count * batch, ...shape], dtype })),
     finish: (found) => found.map((result) => unfolded(result, count)),
   };
 };
@@ -105,7 +105,7 @@ const batches: Rule = (operands, results, attributes) => {
   return {
     inputs: operands.map((operand) => folded(repeatedFor(operand, count))),
     attributes,
-    specs: results.map(({ shape: [batch, ...shape], dtype }) => ({ shape: [count * batch!, ...shape], dtype })),
+    specs: results.map(({ shape: [batch, ...shape], dtype }) => ({ shape: [count * batch, ...shape], dtype })),
     finish: (found) => found.map((result) => unfolded(result, count)),
   };
 };
@@ -115,10 +115,10 @@ const loss: Rule = (operands, [result], attributes) => {
   const count = countOf(operands);
   const inputs = operands.map((operand) => repeatedFor(operand, count));
   if (attributes["isSummed"] !== true) return { inputs, attributes };
-  const { shape, dtype } = inputs[0]!;
+  const { shape, dtype } = inputs[0];
   const size = shape.slice(1).reduce((product, each) => product * each, 1);
   const { factor } = attributes;
-  if (dtype !== result!.dtype || (factor !== 1 && factor !== 1 / size)) return null;
+  if (dtype !== result.dtype || (factor !== 1 && factor !== 1 / size)) return null;
   const reduce = (losses: Tensor): Tensor =>
     executeMany(primitiveOf(factor === 1 ? "sum" : "mean"), [losses], [{ shape: [count], dtype }], {
       axes: shape.slice(1).map((_, axis) => axis + 1),
@@ -128,7 +128,7 @@ const loss: Rule = (operands, [result], attributes) => {
     inputs,
     attributes: { ...attributes, isSummed: false, factor: 1 },
     specs: [{ shape, dtype }],
-    finish: ([losses]) => [reduce(losses!)],
+    finish: ([losses]) => [reduce(losses)],
   };
 };
 
@@ -145,13 +145,13 @@ const crossEntropy =
     if (operands.slice(perExample).some(({ isBatched }) => isBatched)) return null;
     const count = countOf(operands);
     const inputs = operands.map((operand, at) => (at < perExample ? repeatedFor(operand, count) : operand.tensor));
-    if (perExample > 2) inputs[2] = swapped(inputs[2]!);
+    if (perExample > 2) inputs[2] = swapped(inputs[2]);
     if (results.length === 1) return { inputs, attributes: shifted(attributes, ["axis"]) };
     const specs = results.map(({ shape, dtype }, at) => ({
-      shape: at < 2 ? [count, ...shape] : [shape[0]!, count, ...shape.slice(1)],
+      shape: at < 2 ? [count, ...shape] : [shape[0], count, ...shape.slice(1)],
       dtype,
     }));
-    const finish = ([losses, used, planes]: readonly Tensor[]) => [losses!, used!, swapped(planes!)];
+    const finish = ([losses, used, planes]: readonly Tensor[]) => [losses, used, swapped(planes)];
     return { inputs, attributes: shifted(attributes, ["axis"]), specs, finish };
   };
 
@@ -165,12 +165,12 @@ const rope: Rule = (operands, [result], attributes) => {
   const {
     shape: [batch, ...shape],
     dtype,
-  } = result!;
+  } = result;
   return {
     inputs: [x, positions].map((operand) => folded(repeatedFor(operand, count))),
     attributes,
-    specs: [{ shape: [count * batch!, ...shape], dtype }],
-    finish: ([found]) => [unfolded(found!, count)],
+    specs: [{ shape: [count * batch, ...shape], dtype }],
+    finish: ([found]) => [unfolded(found, count)],
   };
 };
 

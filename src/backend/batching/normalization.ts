@@ -2,6 +2,7 @@
  * Rules of normalizations: one call normalizes the rows of all examples. Vectors such as weights are shared by all
  * examples, or differ.
  */
+import { lastElement } from "../../core/collections.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -26,7 +27,7 @@ type NamedOperand = Operand & { readonly name: string };
 const isVector = (name: string): boolean => name === "weight" || name === "bias";
 
 const namedOperands = (operands: readonly Operand[], attributes: Readonly<Record<string, unknown>>): NamedOperand[] =>
-  operands.map((operand, at) => ({ ...operand, name: (attributes["inputs"] as readonly string[])[at]! }));
+  operands.map((operand, at) => ({ ...operand, name: (attributes["inputs"] as readonly string[])[at] }));
 
 const found = (operands: readonly NamedOperand[], name: string): NamedOperand | undefined =>
   operands.find((operand) => operand.name === name);
@@ -46,7 +47,7 @@ const elementwise = (name: "add" | "sub" | "mul", a: Tensor, b: Tensor): Tensor 
 function vectors({ tensor, isBatched }: Operand, rank: number): Tensor {
   const [first, last] = [isBatched ? tensor.shape.slice(0, 1) : [1], tensor.shape.slice(-1)];
   const ones = new Array<number>(rank - 2).fill(1);
-  const strides = [isBatched ? tensor.strides[0]! : 0, ...ones.map(() => 0), tensor.strides.at(-1)!];
+  const strides = [isBatched ? tensor.strides[0] : 0, ...ones.map(() => 0), lastElement(tensor.strides)];
   return viewOf(tensor, [...first, ...ones, ...last], strides);
 }
 
@@ -60,7 +61,7 @@ export const normalizationForward: Rule = (operands, results, attributes) => {
   const count = countOf(operands);
   const all = namedOperands(operands, attributes);
   const differ = all.filter(({ name, isBatched }) => isVector(name) && isBatched);
-  if (differ.length > 0 && !computes(results[0]!.dtype)) return null; // 16-bit floats would be rounded twice
+  if (differ.length > 0 && !computes(results[0].dtype)) return null; // 16-bit floats would be rounded twice
   const kept = differ.length > 0 ? all.filter(({ name }) => !isVector(name)) : all;
   const inputs = kept.map((operand) => (isVector(operand.name) ? operand.tensor : dense(repeatedFor(operand, count))));
   if (differ.length === 0) return { inputs, attributes };
@@ -69,8 +70,8 @@ export const normalizationForward: Rule = (operands, results, attributes) => {
     attributes: { ...attributes, inputs: kept.map(({ name }) => name) },
     finish([out, ...others]) {
       const [weight, bias] = [found(all, "weight"), found(all, "bias")];
-      const weighted = weight ? elementwise("mul", out!, vectors(weight, out!.shape.length)) : out!;
-      return [bias ? elementwise("add", weighted, vectors(bias, out!.shape.length)) : weighted, ...others];
+      const weighted = weight ? elementwise("mul", out, vectors(weight, out.shape.length)) : out;
+      return [bias ? elementwise("add", weighted, vectors(bias, out.shape.length)) : weighted, ...others];
     },
   };
 };
@@ -97,7 +98,7 @@ export const normalizationBackward: Rule = (operands, results, attributes) => {
   if (isSimple) return { inputs, attributes: call };
   /** Sums over the rows of each example. */
   const summed = (values: Tensor): Tensor =>
-    executeMany(primitiveOf("sum"), [values], [{ shape: [count, x.shape.at(-1)!], dtype: x.dtype }], {
+    executeMany(primitiveOf("sum"), [values], [{ shape: [count, lastElement(x.shape)], dtype: x.dtype }], {
       axes: Array.from({ length: rank - 2 }, (_, at) => at + 1),
       parameter: 0,
     } as never)[0];
@@ -112,7 +113,7 @@ export const normalizationBackward: Rule = (operands, results, attributes) => {
     inputs,
     attributes: call,
     specs: [{ shape: x.shape, dtype: x.dtype }],
-    finish: ([gradX]) => outputs.map((name) => gradientOf(name, gradX!)),
+    finish: ([gradX]) => outputs.map((name) => gradientOf(name, gradX)),
   };
 };
 
@@ -131,7 +132,7 @@ export const channelStatistics: Rule = (operands, results, attributes) => {
     }),
     attributes,
     specs: outputs.map((_, at) => {
-      const { shape, dtype } = results[at]!;
+      const { shape, dtype } = results[at];
       return {
         shape: shape.with(isVector(shape.length) ? 0 : 1, count * shape.at(isVector(shape.length) ? 0 : 1)!),
         dtype,

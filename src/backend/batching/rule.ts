@@ -52,7 +52,7 @@ export const broadcastTo = (x: Tensor, shape: Shape): Tensor =>
 
 /** Returns the number of examples. */
 export const countOf = (operands: readonly Operand[]): number =>
-  operands.find(({ isBatched }) => isBatched)!.tensor.shape[0]!;
+  operands.find(({ isBatched }) => isBatched)!.tensor.shape[0];
 
 /** Expands an operand that is not batched along a new first axis. */
 export const repeatedFor = ({ tensor, isBatched }: Operand, count: number): Tensor =>
@@ -84,7 +84,7 @@ export function dense(x: Tensor): Tensor {
 export function folded(x: Tensor): Tensor {
   const [count, size, ...others] = x.shape;
   const whole = dense(x);
-  const shape = [count! * size!, ...others];
+  const shape = [count * size, ...others];
   return viewOf(whole, shape, rowMajorStrides(shape));
 }
 
@@ -105,7 +105,7 @@ export function toFront(x: Tensor, axis: number): Tensor {
 
 /** Splits an axis of a view into a number of examples and an axis of an example. */
 export function split(x: Tensor, axis: number, count: number): Tensor {
-  const size = x.shape[axis]! / count;
-  const strides = x.strides.toSpliced(axis, 0, x.strides[axis]! * size);
+  const size = x.shape[axis] / count;
+  const strides = x.strides.toSpliced(axis, 0, x.strides[axis] * size);
   return viewOf(x, x.shape.toSpliced(axis, 1, count, size), strides);
 }

@@ -18,7 +18,7 @@ import {
 
 /** Aligns operands that broadcast, so that an example's axes remain the last ones. */
 const broadcasting: Rule = (operands, [result], attributes) => ({
-  inputs: operands.map(({ tensor, isBatched }) => (isBatched ? aligned(tensor, result!.shape.length) : tensor)),
+  inputs: operands.map(({ tensor, isBatched }) => (isBatched ? aligned(tensor, result.shape.length) : tensor)),
   attributes,
 });
 
@@ -35,7 +35,7 @@ const alongAxes =
 
 /** Matrix products: batch axes broadcast, so the axis of the examples is an additional batch axis. */
 const product: Rule = (operands, [result], attributes) => {
-  const { shape } = result!;
+  const { shape } = result;
   const rank = Math.max(shape.length, ...operands.map(({ tensor, isBatched }) => tensor.rank - (isBatched ? 1 : 0)));
   return {
     inputs: operands.map(({ tensor, isBatched }, at) => {
@@ -43,7 +43,7 @@ const product: Rule = (operands, [result], attributes) => {
       // the added operand has the shape of the result
       return isBatched
         ? tensor
-        : broadcastTo(tensor, [operands.find((each) => each.isBatched)!.tensor.shape[0]!, ...shape]);
+        : broadcastTo(tensor, [operands.find((each) => each.isBatched)!.tensor.shape[0], ...shape]);
     }),
     attributes,
   };
@@ -53,7 +53,7 @@ const product: Rule = (operands, [result], attributes) => {
 const fourier: Rule = ([x, ...tables], _, attributes) => {
   if (tables.some(({ isBatched }) => isBatched)) return null;
   return {
-    inputs: [dense(x!.tensor), ...tables.map(({ tensor }) => tensor)],
+    inputs: [dense(x.tensor), ...tables.map(({ tensor }) => tensor)],
     attributes: shifted(attributes, ["axis"]),
   };
 };

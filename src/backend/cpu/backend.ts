@@ -67,7 +67,7 @@ const KEPT_BYTES = 2 ** 21;
 const meterOf = (native: Native): Meter => ({
   usage() {
     check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");
-    return { liveBytes: numbers[liveBytesAt]!, blocks: numbers[liveBlocksAt]!, peakBytes: numbers[peakBytesAt]! };
+    return { liveBytes: numbers[liveBytesAt], blocks: numbers[liveBlocksAt], peakBytes: numbers[peakBytesAt] };
   },
   resetPeak() {
     check(native, native.orchard_cpu_reset_peak(), "cpu statistics");
@@ -77,9 +77,9 @@ const meterOf = (native: Native): Meter => ({
   },
   boundCache() {
     check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");
-    const room = Math.max(KEPT_BYTES, numbers[peakBytesAt]! * 1.25 - numbers[liveBytesAt]!);
-    if (numbers[cachedBytesAt]! <= room) return;
-    const limit = numbers[cacheLimitAt]!;
+    const room = Math.max(KEPT_BYTES, numbers[peakBytesAt] * 1.25 - numbers[liveBytesAt]);
+    if (numbers[cachedBytesAt] <= room) return;
+    const limit = numbers[cacheLimitAt];
     check(native, native.orchard_cpu_set_cache_limit(Math.floor(room)), "cpu cache limit");
     check(native, native.orchard_cpu_set_cache_limit(limit), "cpu cache limit");
   },

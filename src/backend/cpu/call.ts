@@ -246,10 +246,10 @@ export const nest = (operands: number): Field<LoopNest> => ({
     write(block, at, { shape: sizes, strides }) {
       const shape = plainList(sizes);
       block[at] = shape.length;
-      for (let axis = 0; axis < shape.length; axis++) block[at + 1 + axis] = shape[axis]!;
+      for (let axis = 0; axis < shape.length; axis++) block[at + 1 + axis] = shape[axis];
       for (let operand = 0; operand < operands; operand++) {
-        const steps = plainList(strides[operand]!);
-        for (let axis = 0; axis < shape.length; axis++) block[at + 1 + MAX_RANK * (1 + operand) + axis] = steps[axis]!;
+        const steps = plainList(strides[operand]);
+        for (let axis = 0; axis < shape.length; axis++) block[at + 1 + MAX_RANK * (1 + operand) + axis] = steps[axis];
       }
     },
   },
@@ -264,13 +264,13 @@ export const loop = (operands: number): Field<readonly Tensor[]> => ({
     type: `LoopBlock<${operands}>`,
     ...cpuMembers({ nest: nest(operands), offsets: array(whole, operands) }),
     write(block, at, tensors) {
-      const shape = plainList(tensors[operands - 1]!.shape);
+      const shape = plainList(tensors[operands - 1].shape);
       const rank = shape.length;
       block[at] = rank;
-      for (let axis = 0; axis < rank; axis++) block[at + 1 + axis] = shape[axis]!;
+      for (let axis = 0; axis < rank; axis++) block[at + 1 + axis] = shape[axis];
       const offsets = at + 1 + MAX_RANK * (1 + operands);
       for (let operand = 0; operand < operands; operand++) {
-        const tensor = tensors[operand]!;
+        const tensor = tensors[operand];
         block[offsets + operand] = tensor.offset;
         writeStrides(block, at + 1 + MAX_RANK * (1 + operand), tensor, rank);
       }
@@ -284,5 +284,5 @@ function writeStrides(block: Float64Array, at: number, tensor: Tensor, rank: num
   const strides = plainList(tensor.strides);
   const lead = rank - shape.length;
   for (let axis = 0; axis < lead; axis++) block[at + axis] = 0;
-  for (let axis = 0; axis < shape.length; axis++) block[at + lead + axis] = shape[axis] === 1 ? 0 : strides[axis]!;
+  for (let axis = 0; axis < shape.length; axis++) block[at + lead + axis] = shape[axis] === 1 ? 0 : strides[axis];
 }

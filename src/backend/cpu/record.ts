@@ -85,7 +85,7 @@ class Recorder {
   /** Wraps a function of rows in the same way. If all rows ran, each is recorded as a call. */
   wrapRows(run: RunRows): RunRows {
     return (ordinal, blocks, blockBytes, count, addresses) => {
-      const { operands, name } = this.functions[ordinal]!;
+      const { operands, name } = this.functions[ordinal];
       const numbers = blocks as Float64Array;
       const singles = singleRows(numbers.subarray(0, blockBytes / 8), addresses as Float64Array, { count, operands });
       const records = singles.map((row) => {

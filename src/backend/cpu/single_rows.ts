@@ -27,7 +27,7 @@ export function singleRows(
     const rowAddresses = addresses.subarray(row * operands, (row + 1) * operands);
     return {
       block,
-      operands: Array.from(rowAddresses, (address, at) => viewOf(address, block[stride - operands + at]!)),
+      operands: Array.from(rowAddresses, (address, at) => viewOf(address, block[stride - operands + at])),
     };
   });
 }

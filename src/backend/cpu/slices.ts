@@ -17,8 +17,8 @@ export function slices(operands: number): Field<Slices> {
   const write: CpuField<Slices>["write"] = (block, at, slices, ordinals) => {
     block[at] = slices.length;
     for (let operand = 0; operand < operands; operand++) {
-      block[at + 1 + operand] = slices.along[operand]!;
-      block[at + 1 + operands + operand] = slices.offsets[operand]!;
+      block[at + 1 + operand] = slices.along[operand];
+      block[at + 1 + operands + operand] = slices.offsets[operand];
     }
     writeNest(block, at + 1 + 2 * operands, slices.nest, ordinals);
   };

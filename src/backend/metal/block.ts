@@ -71,8 +71,8 @@ class BlockWriter {
   private array(type: string, at: number, values: readonly number[]): void {
     const wide = type !== "u32[3]";
     for (let index = 0; index < values.length; index++) {
-      if (wide) this.view.setBigInt64(at + 8 * index, BigInt(values[index]!), true);
-      else this.view.setUint32(at + 4 * index, values[index]!, true);
+      if (wide) this.view.setBigInt64(at + 8 * index, BigInt(values[index]), true);
+      else this.view.setUint32(at + 4 * index, values[index], true);
     }
   }
 
@@ -81,8 +81,7 @@ class BlockWriter {
       const { layout, items } = value;
       const start = this.reserve(layout.size * items.length);
       this.setSpan(at, start, layout.size * items.length);
-      for (let index = 0; index < items.length; index++)
-        this.struct(layout, start + index * layout.size, items[index]!);
+      for (let index = 0; index < items.length; index++) this.struct(layout, start + index * layout.size, items[index]);
       return;
     }
     const payload = typeof value === "string" ? encoder.encode(value) : asBytes(value);

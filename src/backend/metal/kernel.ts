@@ -261,7 +261,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     this.checkAlive();
     const read = reading(this.operation, () => ({ ...values }));
     const level = this.vmap && latestLevelOf([...splitValues(read).tensors.values()]);
-    if (level) return applyVmapRule(this.host, this.vmap!, read, level);
+    if (level) return applyVmapRule(this.host, this.vmap, read, level);
     const applied = applyKernel(this.host, this.primitive, read, grid);
     recordKernel(this.host, { backward: this.gradients(), jvp: this.jvp }, applied);
     return Object.fromEntries(applied.results);

@@ -1,5 +1,7 @@
 /** Kernels on tensors. A call is an operation that dispatch runs like any other. */
+
 import { noGrad } from "../../autograd/modes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, BackendError, DTypeError, KernelCompileError, ShapeError } from "../../core/errors.ts";
 import { reading } from "../../core/parameters.ts";
@@ -95,7 +97,7 @@ export function applyKernel(
   const call = { names: [...tensors.keys()], others, results: specs, grid };
   const run = () => executeMany(primitive, [...tensors.values()], specs, call, operation);
   const outputs = declared.fallback ? run() : withBackend("metal", run);
-  return { tensors, others, results: new Map(specs.map(({ name }, index) => [name, outputs[index]!])) };
+  return { tensors, others, results: new Map(specs.map(({ name }, index) => [name, outputs[index]])) };
 }
 
 /** Reads a value that is not a tensor. Arrays are copied, since the call may be recomputed later. */
@@ -117,14 +119,14 @@ const MOST_LANES = 4;
 function runOnMetal(host: KernelHost, call: OperationCall<KernelCall>): TicketRange {
   const { context, info } = compiledFor(host);
   const { names, others, results: specs } = call.attributes;
-  const results = new Map(specs.map(({ name }, index) => [name, call.outputs[index]!]));
+  const results = new Map(specs.map(({ name }, index) => [name, call.outputs[index]]));
   checkWrites(host.operation, info, results);
   const launches: TicketRange[] = [];
   const copies: Tensor[] = [];
   try {
     const tensors = new Map<string, Tensor>(results);
     for (const [index, name] of names.entries()) {
-      const operand = call.inputs[index]!;
+      const operand = call.inputs[index];
       if (results.has(name)) copyOnDevice(operand, results.get(name)!, launches);
       else tensors.set(name, readable(host, context, info, name, operand, { launches, copies }));
     }
@@ -133,7 +135,7 @@ function runOnMetal(host: KernelHost, call: OperationCall<KernelCall>): TicketRa
         zeroOnDevice(context, host.operation, result, launches);
     const layout = layoutArguments(host.operation, info, tensors, (name) => name in others);
     launches.push(encode(host, context, info, { ...layout, ...others }, tensors, call.attributes));
-    return spanOf([...launches.slice(0, -1), launches.at(-1)!]);
+    return spanOf([...launches.slice(0, -1), lastElement(launches)]);
   } finally {
     for (const copy of copies) copy.dispose(); // the device keeps its memory until it is done
   }
@@ -226,7 +228,7 @@ function gridOf(
   const grid = isOwn ? callGrid.grid : resolved("grid", declared.grid);
   const threadgroups = isOwn ? callGrid.threadgroups : resolved("threadgroups", declared.threadgroups);
   return {
-    grid: grid ?? (threadgroups === undefined ? tensors.get(results[0]!.name)!.size : undefined),
+    grid: grid ?? (threadgroups === undefined ? tensors.get(results[0].name)!.size : undefined),
     threadgroups,
     threadgroup: callGrid.threadgroup ?? declared.threadgroup,
     threadgroupMemory: { ...declared.threadgroupMemory, ...callGrid.threadgroupMemory },
@@ -249,10 +251,10 @@ function runFallback(host: KernelHost, backend: BackendName, call: OperationCall
     const views = call.inputs.map(({ storage, dtype, shape, strides, offset }) => {
       return new Tensor(storage, dtype, shape, strides, offset);
     });
-    const values = { ...others, ...Object.fromEntries(names.map((name, index) => [name, views[index]!])) };
+    const values = { ...others, ...Object.fromEntries(names.map((name, index) => [name, views[index]])) };
     const given = host.declared.fallback!(values);
     for (const [index, spec] of results.entries())
-      copyBetween(host.operation, fallbackResult(host, given, spec), call.outputs[index]!, backend);
+      copyBetween(host.operation, fallbackResult(host, given, spec), call.outputs[index], backend);
   };
   withBackend(backend, () => noGrad(() => tidy(body)));
 }

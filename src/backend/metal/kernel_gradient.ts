@@ -37,8 +37,8 @@ export function recordKernel(
       );
     const given = backward(
       Object.fromEntries(made.map((result, index) => [result.name, gradients[index] ?? zerosOf(result)])),
-      { ...others, ...Object.fromEntries(operands.map(([name], index) => [name, saved[index]!])) },
-      Object.fromEntries(outputs.map(([name], index) => [name, saved[operands.length + index]!])),
+      { ...others, ...Object.fromEntries(operands.map(([name], index) => [name, saved[index]])) },
+      Object.fromEntries(outputs.map(([name], index) => [name, saved[operands.length + index]])),
     );
     checkNames(operation, given, described);
     return described.map((operand, index) =>
@@ -48,8 +48,8 @@ export function recordKernel(
   const forward: ForwardRule = (tangents, saved) => {
     const given = jvp!(
       Object.fromEntries(described.map((operand, index) => [operand.name, tangents[index] ?? zerosOf(operand)])),
-      { ...others, ...Object.fromEntries(operands.map(([name], index) => [name, saved[index]!])) },
-      Object.fromEntries(outputs.map(([name], index) => [name, saved[operands.length + index]!])),
+      { ...others, ...Object.fromEntries(operands.map(([name], index) => [name, saved[index]])) },
+      Object.fromEntries(outputs.map(([name], index) => [name, saved[operands.length + index]])),
     );
     checkNames(operation, given, made, "jvp");
     return made.map((result) => gradientOf(operation, result, given[result.name] ?? null, "jvp"));

@@ -172,7 +172,7 @@ function resolvedShape(
 ): Shape {
   if (typeof declared === "function") return shapeOf(operation, name, declared(given));
   if (typeof declared !== "string") return declared;
-  if (Object.hasOwn(given, declared)) return given[declared]!;
+  if (Object.hasOwn(given, declared)) return given[declared];
   const known = Object.keys(given).join(", ") || "none";
   const message = `result ${name} has the shape of argument ${declared}, which is not a tensor; tensors: ${known}`;
   throw new ArgumentError(operation, "bindingMissing", message);

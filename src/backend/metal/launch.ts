@@ -1,5 +1,5 @@
 /** Encodes the built-in kernels: finds the pipeline, binds tensors and dispatches. */
-import { getOrMake } from "../../core/collections.ts";
+import { getOrMake, lastElement } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType, isComplex, type RealDType } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
@@ -38,7 +38,7 @@ export function metalTypeOf(dtype: DType): string {
 const unsignedOf: Readonly<Record<number, string>> = { 1: "uchar", 2: "ushort", 4: "uint", 8: "ulong" };
 
 /** Returns the unsigned type of a dtype's size, for kernels that only move elements. */
-export const metalBitsOf = (dtype: DType): string => unsignedOf[bytesOf(dtype)]!;
+export const metalBitsOf = (dtype: DType): string => unsignedOf[bytesOf(dtype)];
 
 /** Returns why a call with float64 is unsupported: the `unsupported` of implementations with all other dtypes. */
 export function noFloat64({ inputs }: { readonly inputs: readonly Tensor[] }): string | undefined {
@@ -145,7 +145,7 @@ export function spanOf(launches: readonly Launched[]): TicketRange | null {
   const done = launches.filter((launched): launched is TicketRange => Boolean(launched));
   if (done.length === 0) return null;
   return {
-    ...{ first: done[0]!.first, last: done.at(-1)!.last },
+    ...{ first: done[0].first, last: lastElement(done).last },
     ...{ checks: done.flatMap(({ checks = [] }) => checks) },
   };
 }

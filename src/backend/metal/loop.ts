@@ -1,5 +1,5 @@
 /** Loop nests for kernels (`kernels/common/loop.h`), and the grid of kernels with one thread per element. */
-import { getOrMake } from "../../core/collections.ts";
+import { getOrMake, lastElement } from "../../core/collections.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
 import { broadcastStrides, collapse, elementCount, type LoopNest, MAX_RANK, type Shape } from "../../tensor/shape.ts";
@@ -96,9 +96,9 @@ export function runLoop(output: Tensor, inputs: readonly Tensor[]) {
 
 /** Whether runs of `width` elements along the last axis are one access, or one repeated element, in each operand. */
 function isInRuns({ shape, strides }: NestValues, operands: readonly Tensor[], width: number): boolean {
-  if (shape.length === 0 || !(shape.length === 1 || shape.at(-1)! % width === 0)) return false;
+  if (shape.length === 0 || !(shape.length === 1 || lastElement(shape) % width === 0)) return false;
   return operands.every((tensor, operand) => {
-    const [along, ...outer] = strides[operand]!.toReversed();
+    const [along, ...outer] = strides[operand].toReversed();
     if (along === 0) return operand < operands.length - 1;
     return along === 1 && [reachOf(tensor).first, ...outer].every((distance) => distance % width === 0);
   });

@@ -226,7 +226,7 @@ function boundMemory(context: MetalContext, byteLength: number, isHidden: boolea
 const statisticsScratch = emptyStruct(layouts.statistics);
 const statisticsView = new DataView(statisticsScratch.buffer, statisticsScratch.byteOffset);
 const statistic = (name: keyof MetalStatistics): number =>
-  Number(statisticsView.getBigUint64(layouts.statistics.offsets[name]!, true));
+  Number(statisticsView.getBigUint64(layouts.statistics.offsets[name], true));
 
 function liveMemory(context: MetalContext): LiveMemory {
   context.call(

@@ -35,7 +35,7 @@ export const slicesFor = (operands: number): Struct<SliceValues> =>
 export const sliceValues = ({ nest, along, offsets, length }: Slices, operands: readonly Tensor[]): SliceValues => ({
   nest: nestValues(
     nest,
-    offsets.map((offset, operand) => offset - reachOf(operands[operand]!).first),
+    offsets.map((offset, operand) => offset - reachOf(operands[operand]).first),
   ),
   ...{ along, length },
 });

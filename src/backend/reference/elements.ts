@@ -1,6 +1,7 @@
 /**
  * Reads and writes elements for the reference backend: floats as float64, all others as exact integers. Slow but exact.
  */
+import { lastElement } from "../../core/collections.ts";
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 import { type DType, type IntegerDType, integerRange, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
@@ -27,9 +28,9 @@ export function forEachIndex(
   for (let index = 0; index < count; index++) {
     body(offsets, index);
     for (let axis = sizes.length - 1; axis >= 0; axis--) {
-      const isEnd = ++places[axis]! === sizes[axis]!;
-      const back = isEnd ? sizes[axis]! : 0; // at an axis's end, back to its start
-      for (let operand = 0; operand < steps.length; operand++) offsets[operand]! += (1 - back) * steps[operand]![axis]!;
+      const isEnd = ++places[axis] === sizes[axis];
+      const back = isEnd ? sizes[axis] : 0; // at an axis's end, back to its start
+      for (let operand = 0; operand < steps.length; operand++) offsets[operand] += (1 - back) * steps[operand][axis];
       if (!isEnd) break;
       places[axis] = 0;
     }
@@ -42,10 +43,10 @@ export function forEachOffset(shape: Shape, operand: Strided, body: (offset: num
     body(operand.offset, 0);
     return;
   }
-  const [length, step] = [shape.at(-1)!, operand.strides.at(-1)!];
+  const [length, step] = [lastElement(shape), lastElement(operand.strides)];
   const rows = { strides: operand.strides.slice(0, -1), offset: operand.offset };
   forEachIndex(shape.slice(0, -1), [rows], (starts, row) => {
-    const start = starts[0]!;
+    const start = starts[0];
     for (let at = 0; at < length; at++) body(start + at * step, row * length + at);
   });
 }
@@ -59,7 +60,7 @@ export function toNumbers(tensor: Tensor, shape: Shape = tensor.shape): Float64A
   const decode = tensor.dtype === "bfloat16" ? bfloat16ToNumber : Number;
   const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
   forEachOffset(shape, { strides, offset: tensor.offset }, (at, index) => {
-    result[index] = decode(stored[at]! as number);
+    result[index] = decode(stored[at] as number);
   });
   return result;
 }
@@ -72,7 +73,7 @@ export function toIntegers(tensor: Tensor, shape: Shape = tensor.shape): bigint[
   const stored = tensor.storage.array(tensor.dtype);
   const strides = broadcastStrides(tensor.shape, tensor.strides, shape);
   forEachOffset(shape, { strides, offset: tensor.offset }, (at, index) => {
-    result[index] = BigInt(stored[at]!);
+    result[index] = BigInt(stored[at]);
   });
   return result;
 }
@@ -82,7 +83,7 @@ export function store(tensor: Tensor, values: ArrayLike<number | bigint | boolea
   const stored = tensor.storage.array(tensor.dtype);
   const encode = encoderOf(tensor.dtype);
   forEachOffset(tensor.shape, tensor, (at, index) => {
-    stored[at] = encode(values[index]!);
+    stored[at] = encode(values[index]);
   });
 }
 

@@ -23,7 +23,7 @@ export function parseTargets(text: string): Target[] {
     .split("\n")
     .map((line) => line.trim().split(/\s+/))
     .filter((fields) => fields.length === 3)
-    .map(([uri, suite, component]) => ({ uri: uri!, suite: suite!, component: component! }));
+    .map(([uri, suite, component]) => ({ uri: uri, suite: suite, component: component }));
 }
 
 /** Returns the mirror of the machine's release. The mirror's archive also has the other releases. */

@@ -137,7 +137,7 @@ function foldBody(call: DeviceCall, isHalved: boolean): Found | undefined {
   const [width, height, depth] = threadgroups!;
   return {
     ...{ key: name, header: "reduction/fold.h", parameters: reductionParameters.name, threads },
-    constants: parts === 1 ? constants : [constants[0]!, SUMMED_COLUMNS / parts, constants[2]!],
+    constants: parts === 1 ? constants : [constants[0], SUMMED_COLUMNS / parts, constants[2]],
     threadgroups: [width * parts, height, depth],
     memory: `FoldState<${numberOf(type)}> ${memory}[${threads}]`,
     memoryBytes: STATE_BYTES * threads,

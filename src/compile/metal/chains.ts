@@ -62,7 +62,7 @@ function headOf(call: Planned): Omit<Head, "isStored"> | undefined {
   const tiled = tiledCall(call);
   if (!tiled) return undefined;
   const { elements, splits } = productOf(call);
-  const range = rangesOf(call)[3]!;
+  const range = rangesOf(call)[3];
   if (splits !== 1 || range.length !== elements * (tiled.out === "float" ? 4 : 2)) return undefined;
   return { call, tiled, output: { ...range, type: tiled.out, nest: null } };
 }
@@ -113,7 +113,7 @@ class OpenChain {
   }
 
   private get count(): number {
-    return this.head ? productOf(this.head.call).elements : this.instructions[0]!.count;
+    return this.head ? productOf(this.head.call).elements : this.instructions[0].count;
   }
 
   private get results(): Place[] {
@@ -136,7 +136,7 @@ class OpenChain {
     return {
       ...{ first, length, instructions, loads },
       head: head && { ...head, isStored: isStored(head.output) },
-      stores: [...instructions.keys()].filter((at) => isStored(instructions[at]!.output)),
+      stores: [...instructions.keys()].filter((at) => isStored(instructions[at].output)),
     };
   }
 }

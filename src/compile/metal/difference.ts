@@ -15,27 +15,27 @@ export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string
     if (was?.name !== call.name)
       return `call ${at} is ${call.name}${placeIn(call.place)}, and was ${was?.name ?? "missing"} before`;
     const why =
-      Buffer.compare(before[at]!, after[at]!) === 0
+      Buffer.compare(before[at], after[at]) === 0
         ? operandDifference(was, call, live)
         : "a number, a shape or an offset changes from call to call";
     if (why !== undefined) return `${why} in ${call.name}${placeIn(call.place)}`;
   }
-  if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length]!.name} is no longer called`;
+  if (a.calls.length > b.calls.length) return `${a.calls[b.calls.length].name} is no longer called`;
   return factsOf(a) === factsOf(b) ? undefined : "the changed tensors, optimizer steps or checks differ";
 }
 
 /** Returns the blocks with zeros in place of the numbers that each replay recomputes. */
 function fixedBlocks({ calls, draws, parameters }: DeviceRecording): Uint8Array[] {
   const blocks = calls.map(({ block }) => block.slice());
-  for (const { places } of draws) for (const { call, at } of places) blocks[call]!.fill(0, at, at + 8);
+  for (const { places } of draws) for (const { call, at } of places) blocks[call].fill(0, at, at + 8);
   for (const { call } of parameters)
-    for (const { at, length } of calls[call]!.inline) blocks[call]!.fill(0, at, at + length);
+    for (const { at, length } of calls[call].inline) blocks[call].fill(0, at, at + length);
   return blocks;
 }
 
 function operandDifference(a: DeviceCall, b: DeviceCall, live: ReadonlySet<Storage | null>): string | undefined {
   for (const [at, entry] of b.operands.entries()) {
-    const why = entryDifference(a.operands[at]!, entry, live);
+    const why = entryDifference(a.operands[at], entry, live);
     if (why !== undefined) return why;
   }
   return undefined;

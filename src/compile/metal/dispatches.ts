@@ -34,7 +34,7 @@ export function rangesOf(call: DeviceCall): Range[] {
   const view = viewOf(call);
   const { offset, length } = layouts.binding.offsets as { readonly offset: number; readonly length: number };
   return call.operands.map((entry, at) => {
-    const place = call.bindings[at]!;
+    const place = call.bindings[at];
     const number = (from: number) => Number(view.getBigInt64(place + from, true));
     return { entry, offset: number(offset), length: number(length) };
   });
@@ -42,7 +42,7 @@ export function rangesOf(call: DeviceCall): Range[] {
 
 /** Returns a copy of the first inline parameters of a dispatch. */
 export function parametersOf({ block, inline }: DeviceCall): Uint8Array {
-  const { at, length } = inline[0]!;
+  const { at, length } = inline[0];
   return block.slice(at, at + length);
 }
 
@@ -60,11 +60,11 @@ export function gridOf(call: DeviceCall): Grid {
   const view = viewOf(call);
   const { grid, gridKind, threadgroup, work } = layouts.dispatch.offsets;
   const triple = (at: number) => [0, 4, 8].map((step) => view.getUint32(at + step, true)) as [number, number, number];
-  const isCounted = view.getUint32(gridKind!, true) === GridKind.threadgroups;
+  const isCounted = view.getUint32(gridKind, true) === GridKind.threadgroups;
   return {
-    threadgroups: isCounted ? triple(grid!) : undefined,
-    threads: threadCount(triple(threadgroup!)),
-    work: Number(view.getBigUint64(work!, true)),
+    threadgroups: isCounted ? triple(grid) : undefined,
+    threads: threadCount(triple(threadgroup)),
+    work: Number(view.getBigUint64(work, true)),
   };
 }
 
@@ -145,7 +145,7 @@ export function dispatchOf(what: Generated): Planned | undefined {
     label: kernel,
     work: replaces.reduce((sum, call) => sum + gridOf(call).work, 0),
   }).slice();
-  const { name, place } = replaces[0]!;
+  const { name, place } = replaces[0];
   return {
     ...{ name, place, block, kernel: undefined, generated: { kernel, text: source } },
     operands: ranges.map(({ entry }) => entry),

@@ -71,7 +71,7 @@ function memoryOf(calls: readonly DeviceCall[], isLasting: (entry: Entry) => boo
       .filter(([entry]) => isIntermediate(entry)),
   );
   const live = new Array<number>(calls.length).fill(0);
-  for (const [{ bytes }, { first, last }] of uses) for (let at = first; at <= last; at++) live[at]! += bytes;
+  for (const [{ bytes }, { first, last }] of uses) for (let at = first; at <= last; at++) live[at] += bytes;
   return { live, uses };
 }
 
@@ -86,7 +86,7 @@ export function arenaBytes(
     .entries()
     .filter(([entry]) => !isLasting(entry) && entry.contents === null);
   const lifetimes = inArena.map(([{ bytes }, { first, last }]) => ({
-    ...{ bytes, first: steps.get(calls[first]!)!, last: steps.get(calls[last]!)! },
+    ...{ bytes, first: steps.get(calls[first])!, last: steps.get(calls[last])! },
   }));
   return placeInArena([...lifetimes]).bytes;
 }
@@ -125,8 +125,8 @@ function withSecondProducts(calls: readonly Planned[]): Planned[] {
   const result = [...calls];
   for (let at = 0; at < result.length; at++) {
     for (let next = at + 1; next <= at + NEAR && next < result.length; next++) {
-      const both = result[at]!.rows && secondProductDispatch(result[at]!, result[next]!);
-      if (!both || result.slice(at + 1, next).some((between) => conflicts(between, result[next]!))) continue;
+      const both = result[at].rows && secondProductDispatch(result[at], result[next]);
+      if (!both || result.slice(at + 1, next).some((between) => conflicts(between, result[next]))) continue;
       result[at] = both;
       result.splice(next, 1);
       break;
@@ -158,7 +158,7 @@ function chainDispatch(chain: Chain, replaces: readonly Planned[]): Planned | un
   const parameters = chainParameters(chain);
   const common = { kernel: CHAIN, source, buffers, replaces };
   if (!head)
-    return dispatchOf({ ...common, inline: [parameters], ...elementGrid(instructions[0]!.count), gridKind: "threads" });
+    return dispatchOf({ ...common, inline: [parameters], ...elementGrid(instructions[0].count), gridKind: "threads" });
   const { threadgroups, threads } = gridOf(head.call);
   const call = dispatchOf({
     ...{ ...common, inline: [parameters, parametersOf(head.call)] },

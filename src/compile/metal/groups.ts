@@ -63,8 +63,8 @@ export function groupsOf(calls: readonly Planned[], { live, uses }: Memory, most
   };
   for (const [index, call] of calls.entries()) {
     for (const [key, members] of open) if (members.some((member) => needed[member.index] === index)) close(key);
-    while (open.size > 0 && live[index]! + keptAt(index) > most) close([...open.keys()][0]!);
-    const body = needed[index]! - index > URGENT ? bodyOf(call) : undefined;
+    while (open.size > 0 && live[index] + keptAt(index) > most) close([...open.keys()][0]);
+    const body = needed[index] - index > URGENT ? bodyOf(call) : undefined;
     if (!body) {
       groups.push([call]);
       continue;
@@ -85,7 +85,7 @@ export function groupsOf(calls: readonly Planned[], { live, uses }: Memory, most
 function withProducts(member: Member, open: ReadonlyMap<string, readonly Member[]>): string | undefined {
   if (tiledCall(member.call)) return undefined;
   const [input] = member.call.operands;
-  const readsInput = ({ call }: Member) => tiledCall(call) !== undefined && call.operands.includes(input!);
+  const readsInput = ({ call }: Member) => tiledCall(call) !== undefined && call.operands.includes(input);
   return [...open].find(([, members]) => members.some(readsInput) && fits([...members, member]))?.[0];
 }
 
@@ -100,13 +100,13 @@ const NEAR = 6;
 export function besideProducts(calls: readonly Planned[]): Planned[] {
   const result = [...calls];
   for (let at = 0; at < result.length; at++) {
-    const product = result[at]!;
+    const product = result[at];
     if (!tiledCall(product)) continue;
-    const written = product.operands[3]!;
+    const written = product.operands[3];
     const count = result.slice(at + 1, at + 1 + NEAR).findIndex(({ operands }) => operands.includes(written));
     if (count < 1) continue;
     const between = result.slice(at + 1, at + 1 + count);
-    const next = result[at + 1 + count]!;
+    const next = result[at + 1 + count];
     const order = between.every((each) => !conflicts(each, product))
       ? [...between, product, next]
       : between.every((each) => !conflicts(each, next)) && [product, next, ...between];
@@ -120,7 +120,7 @@ export function besideProducts(calls: readonly Planned[]): Planned[] {
 /** Whether one of two dispatches writes memory that the other accesses. */
 export function conflicts(a: Planned, b: Planned): boolean {
   return a.operands.some((entry, at) =>
-    b.operands.some((other, place) => entry === other && (a.writes[at]! || b.writes[place]!)),
+    b.operands.some((other, place) => entry === other && (a.writes[at] || b.writes[place])),
   );
 }
 
@@ -130,11 +130,11 @@ function firstConflicts(calls: readonly Planned[]): number[] {
   const accesses = new Map<Entry, { readonly index: number; readonly isWritten: boolean }[]>();
   for (const [index, { operands, writes }] of calls.entries())
     for (const [at, entry] of operands.entries()) {
-      const isWritten = writes[at]!;
+      const isWritten = writes[at];
       const earlier = accesses.get(entry) ?? [];
       for (const before of earlier)
         if (before.index < index && (isWritten || before.isWritten))
-          conflicts[before.index] = Math.min(conflicts[before.index]!, index);
+          conflicts[before.index] = Math.min(conflicts[before.index], index);
       // all earlier accesses conflict with this write, so later dispatches need not be compared with them
       const kept = isWritten ? earlier.filter((before) => before.index === index) : earlier;
       accesses.set(entry, [...kept, { index, isWritten }]);
@@ -170,11 +170,11 @@ export function groupDispatch(
   calls: readonly Planned[],
   makeTable: (contents: Uint8Array) => Entry,
 ): Planned | undefined {
-  const members = bodiesOf(calls).map((body, at) => ({ call: calls[at]!, body }));
+  const members = bodiesOf(calls).map((body, at) => ({ call: calls[at], body }));
   const bodies = [...Map.groupBy(members, ({ body }) => body.key).values()];
   const ordered = bodies.flat();
   const buffers = new Buffers();
-  const places = ordered.map(({ call }) => rangesOf(call).map((range, at) => buffers.add(range, call.writes[at]!)));
+  const places = ordered.map(({ call }) => rangesOf(call).map((range, at) => buffers.add(range, call.writes[at])));
   const groups = ordered.map(({ body: { threadgroups } }) => threadgroups);
   const counts = groups.map(([width, height, depth]) => width * height * depth);
   const firsts = counts.map((_, at) => counts.slice(0, at).reduce((sum, count) => sum + count, 0));
@@ -188,14 +188,14 @@ export function groupDispatch(
   declared[at] = `constant Group &table ${attribute(`buffer(${at})`)}`;
   let first = 0;
   const cases = bodies.map((of) => {
-    const text = statementsOf(of[0]!.body, places.slice(first, first + of.length), first, buffers);
+    const text = statementsOf(of[0].body, places.slice(first, first + of.length), first, buffers);
     const end = first + of.length;
     first = end;
     return end === ordered.length
       ? `{\n        ${text}\n    }`
       : `if (member < ${end}) {\n        ${text}\n    } else `;
   });
-  const kinds = bodies.map(([member]) => member!.body);
+  const kinds = bodies.map(([member]) => member.body);
   return dispatchOf({
     ...{ kernel: GROUP, constants: kinds.map(({ constants }) => constants).find(({ length }) => length > 0) ?? [] },
     ...{ buffers, inline: [], gridKind: "threadgroups" },
@@ -208,7 +208,7 @@ struct Group {
     uint firsts[${ordered.length}];  // the first threadgroup of each member
     uint widths[${ordered.length}];
     uint heights[${ordered.length}];
-${bodies.map((of, index) => `    ${of[0]!.body.parameters} of_body_${index}[${of.length}];`).join("\n")}
+${bodies.map((of, index) => `    ${of[0].body.parameters} of_body_${index}[${of.length}];`).join("\n")}
 };
 
 kernel void ${GROUP}(
@@ -228,7 +228,7 @@ kernel void ${GROUP}(
 }
 `,
     grid: counts.reduce((sum, count) => sum + count, 0),
-    threadgroup: kinds[0]!.threads,
+    threadgroup: kinds[0].threads,
     replaces: ordered.map(({ call }) => call),
   });
 }
@@ -236,11 +236,11 @@ kernel void ${GROUP}(
 /** Returns the statements of members with one body. @param places the buffers of each member's operands */
 function statementsOf(body: Body, places: readonly (readonly number[])[], first: number, buffers: Buffers): string {
   const pointers = body.pointers.map((type, operand) => {
-    const chosen = places.map((of) => buffers.pointer(of[operand]!, type));
+    const chosen = places.map((of) => buffers.pointer(of[operand], type));
     const [last, ...others] = chosen.toReversed();
     return others
       .toReversed()
-      .reduceRight((rest, text, at) => (text === rest ? rest : `(member == ${first + at} ? ${text} : ${rest})`), last!);
+      .reduceRight((rest, text, at) => (text === rest ? rest : `(member == ${first + at} ? ${text} : ${rest})`), last);
   });
   const named = body.pointers.map((type, at) => `${type}const pointer_${at} = ${pointers[at]};`);
   const parameters = `PARAMETERS[member${first === 0 ? "" : ` - ${first}`}]`;

@@ -67,8 +67,8 @@ export function instructionOf(call: DeviceCall): Instruction | undefined {
   const { kernel, block, operands, inline } = call;
   const meaning = kernel && meaningOf(kernel);
   if (!meaning || operands.length !== meaning.types.length) return undefined;
-  const loop = loopIn(new DataView(block.buffer, block.byteOffset), inline[0]!.at);
-  const places = rangesOf(call).map((range, at) => ({ ...range, type: meaning.types[at]!, nest: nestOf(loop, at) }));
+  const loop = loopIn(new DataView(block.buffer, block.byteOffset), inline[0].at);
+  const places = rangesOf(call).map((range, at) => ({ ...range, type: meaning.types[at], nest: nestOf(loop, at) }));
   const output = places.pop()!;
   if (output.nest !== null || loop.count === 0n) return undefined;
   return { ...meaning, inputs: places, output, count: Number(loop.count) };
@@ -100,12 +100,12 @@ function loopIn(view: DataView, from: number): Loop {
 
 /** Returns the loop of an operand; null if the operand is contiguous. */
 function nestOf({ shape, strides, start }: Loop, operand: number): Nest | null {
-  const own = strides[operand]!;
+  const own = strides[operand];
   let step = 1n;
   let isDense = start[operand] === 0n;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     isDense &&= own[axis] === step || shape[axis] === 1n;
-    step *= shape[axis]!;
+    step *= shape[axis];
   }
-  return isDense ? null : { shape, strides: own, start: start[operand]! };
+  return isDense ? null : { shape, strides: own, start: start[operand] };
 }

@@ -28,11 +28,11 @@ export function productOf(call: DeviceCall): ProductFacts {
   const bytes = parametersOf(call);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { members } = productParameters.metal;
-  const long = (name: string, at = 0) => Number(view.getBigInt64(members[name]!.offset + 8 * at, true));
+  const long = (name: string, at = 0) => Number(view.getBigInt64(members[name].offset + 8 * at, true));
   const [m, n] = [long("m"), long("n")];
-  const loop = members["batch"]!;
-  const batch = Number(view.getBigInt64(loop.offset + loop.field.members!["count"]!.offset, true));
-  const starts = loop.offset + loop.field.members!["start"]!.offset;
+  const loop = members["batch"];
+  const batch = Number(view.getBigInt64(loop.offset + loop.field.members!["count"].offset, true));
+  const starts = loop.offset + loop.field.members!["start"].offset;
   const isRowMajor = (operand: number, columns: number) =>
     batch === 1 &&
     long("rowStrides", operand) === columns &&
@@ -41,7 +41,7 @@ export function productOf(call: DeviceCall): ProductFacts {
   const k = long("k");
   return {
     ...{ m, n, k, elements: m * n * batch, splits: long("splits"), isSingle: batch === 1 },
-    hasInput: view.getUint32(members["hasInput"]!.offset, true) !== 0,
+    hasInput: view.getUint32(members["hasInput"].offset, true) !== 0,
     isRowMajor: isRowMajor(OUT, n),
     isFactorRowMajor: isRowMajor(A, k),
   };

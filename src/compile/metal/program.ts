@@ -82,22 +82,22 @@ export class DeviceProgram implements ProgramFacts {
     this.arena = bytes > 0 ? new MetalMemory(metalContext(), bytes, { label: "compiled function" }) : null;
     for (const [at, { id }] of inArena.entries()) {
       this.handles[id] = this.arena!.handle;
-      this.firstBytes[id] = offsets[at]!;
+      this.firstBytes[id] = offsets[at];
     }
     const bindings = calls.flatMap(({ bindings: places, operands }, call) =>
-      places.map((place, at) => this.bindingAt(operands[at]!, this.starts[call]! + place)),
+      places.map((place, at) => this.bindingAt(operands[at], this.starts[call] + place)),
     );
     for (const { isFixed, ...binding } of bindings.map((each) => ({
       ...each,
-      isFixed: !isMoving(entries[each.entry]!),
+      isFixed: !isMoving(entries[each.entry]),
     })))
       if (isFixed) this.bind(binding);
-    this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]!));
+    this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]));
     this.draws = draws.map(({ generator, ahead, places: ofDraw }) => ({
       ...{ generator, ahead },
       places: ofDraw
         .filter(({ call }) => needed.has(call))
-        .map(({ call, at }) => (this.starts[this.places[call]!]! + at) / 4),
+        .map(({ call, at }) => (this.starts[this.places[call]] + at) / 4),
     }));
     this.bytesMoved = { plain: bytesMoved(this.calls), fused: bytesMoved(calls) };
   }
@@ -111,7 +111,7 @@ export class DeviceProgram implements ProgramFacts {
     const list = new Uint8Array(new ArrayBuffer(length));
     const view = new DataView(list.buffer);
     for (const [at, { block }] of this.dispatches.entries()) {
-      view.setBigUint64(this.starts[at]! - 8, BigInt(block.length), true);
+      view.setBigUint64(this.starts[at] - 8, BigInt(block.length), true);
       list.set(block, this.starts[at]);
     }
     return list;
@@ -132,13 +132,13 @@ export class DeviceProgram implements ProgramFacts {
 
   private bind({ entry, at, offset }: Moving): void {
     const { words, handles, firstBytes } = this;
-    write64(words, at + bufferAt / 4, handles[entry]!);
-    write64(words, at + offsetAt / 4, firstBytes[entry]! + offset);
+    write64(words, at + bufferAt / 4, handles[entry]);
+    write64(words, at + offsetAt / 4, firstBytes[entry] + offset);
   }
 
   /** Writes the handles and offsets that may differ in each replay. */
   bindAll(): void {
-    for (let at = 0; at < this.moving.length; at++) this.bind(this.moving[at]!);
+    for (let at = 0; at < this.moving.length; at++) this.bind(this.moving[at]);
   }
 
   writeKey(at: number, [first, second]: PhiloxKey): void {
@@ -148,7 +148,7 @@ export class DeviceProgram implements ProgramFacts {
 
   /** Replaces the inline parameters of a call. */
   writeParameters(call: number, bytes: Uint8Array): void {
-    this.list.set(bytes, this.starts[this.places[call]!]! + this.calls[call]!.inline[0]!.at);
+    this.list.set(bytes, this.starts[this.places[call]] + this.calls[call].inline[0].at);
   }
 
   dispose(): void {

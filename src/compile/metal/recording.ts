@@ -123,7 +123,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     const inline = inlineOf(own);
     const bindings = placesOf(own, "bindings", layouts.binding);
     for (const [at, place] of bindings.entries())
-      setBinding(own, place, this.known.get(memoryOf(bound[at]!.tensor))?.base ?? 0);
+      setBinding(own, place, this.known.get(memoryOf(bound[at].tensor))?.base ?? 0);
     this.calls.push({
       ...{ name: `${within.get()}${name}`, place: new Error(), block: own, operands: entries, inline, bindings },
       writes: bound.map(({ access }) => access !== "read"),
@@ -271,7 +271,7 @@ type BlockLayout = (typeof layouts)[keyof typeof layouts];
 /** Returns the byte offsets, within a block, of the structs in one of its spans. */
 export function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { size }: BlockLayout): number[] {
   const view = new DataView(block.buffer);
-  const at = layouts.dispatch.offsets[span]!;
+  const at = layouts.dispatch.offsets[span];
   const [start, bytes] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
   return Array.from({ length: bytes / size }, (_, index) => start + index * size);
 }
@@ -280,14 +280,14 @@ export function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { 
 function setBinding(block: Uint8Array, place: number, base: number): void {
   const view = new DataView(block.buffer);
   const { buffer, offset } = layouts.binding.offsets;
-  view.setBigUint64(place + buffer!, 0n, true);
-  view.setBigUint64(place + offset!, view.getBigUint64(place + offset!, true) - BigInt(base), true);
+  view.setBigUint64(place + buffer, 0n, true);
+  view.setBigUint64(place + offset, view.getBigUint64(place + offset, true) - BigInt(base), true);
 }
 
 export function inlineOf(block: Uint8Array): Inline[] {
   const view = new DataView(block.buffer);
   return placesOf(block, "inlineBytes", layouts.inline).map((place) => {
-    const at = place + layouts.inline.offsets["bytes"]!;
+    const at = place + layouts.inline.offsets["bytes"];
     return { at: view.getUint32(at, true), length: view.getUint32(at + 4, true) };
   });
 }

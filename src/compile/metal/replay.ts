@@ -48,9 +48,9 @@ export const metalSeam: Seam<DeviceRecording> = {
   compile: (taken, options) => new MetalReplay(taken, options),
   whyUnfit(found, inputs) {
     for (let at = 0; at < found.length; at++) {
-      const { dtype, offset, start } = inputs[at]!;
+      const { dtype, offset, start } = inputs[at];
       const recorded = (offset - start) * bytesOf(dtype);
-      if ((firstByteOf(found[at]!) - recorded) % alignmentOf(dtype) !== 0)
+      if ((firstByteOf(found[at]) - recorded) % alignmentOf(dtype) !== 0)
         return `argument ${at} is not aligned like the recorded one`;
     }
     return undefined;
@@ -105,7 +105,7 @@ class MetalReplay extends Replay {
     this.inputs = entries.flatMap(({ source, id, index }) => (source === "input" ? [{ entry: id, index }] : []));
     this.outer = entries.flatMap(({ source, id, index, bytes, storage }) => {
       if (source === "external") return [{ entry: id, bytes, storage: () => storage! }];
-      return source === "gradient" ? [{ entry: id, bytes, storage: () => this.parameters[index]!.grad!.storage }] : [];
+      return source === "gradient" ? [{ entry: id, bytes, storage: () => this.parameters[index].grad!.storage }] : [];
     });
   }
 
@@ -113,7 +113,7 @@ class MetalReplay extends Replay {
     const { handles } = this.program;
     if (this.context.isClosed) return false;
     for (let at = 0; at < this.outer.length; at++) {
-      const { entry, bytes, storage: storageOf } = this.outer[at]!;
+      const { entry, bytes, storage: storageOf } = this.outer[at];
       const storage = storageOf();
       if (storage.isReleased || storage.isClosed) return false;
       const memory = residentMemory(storage);
@@ -127,7 +127,7 @@ class MetalReplay extends Replay {
     const { program, context, steps } = this;
     const { handles, firstBytes } = program;
     for (const { entry, index } of this.inputs) {
-      const tensor = found[index]!;
+      const tensor = found[index];
       handles[entry] = residentMemory(tensor.storage).handle;
       firstBytes[entry] = firstByteOf(tensor);
     }
@@ -169,7 +169,7 @@ class MetalReplay extends Replay {
   }
 
   private storageOf({ storage, gradient }: Change): Storage {
-    return gradient === undefined ? storage : this.parameters[gradient]!.grad!.storage;
+    return gradient === undefined ? storage : this.parameters[gradient].grad!.storage;
   }
 
   private createResults(): Map<Entry, Storage> {
@@ -218,7 +218,7 @@ class MetalReplay extends Replay {
       return checkLater(this.context, {
         isDone: () => memory.whenReady() === null,
         run() {
-          const error = errorAt(new Uint32Array(memory.contents(), 0, 1)[0]!);
+          const error = errorAt(new Uint32Array(memory.contents(), 0, 1)[0]);
           memory.release();
           if (error) throw error;
         },

@@ -120,9 +120,9 @@ const FITS = 3; // the index of this function constant of `kernels/normalization
  * elements of a row before it writes them.
  */
 function placeInResult(product: Planned, next: Planned, { out, sum }: RowKernel): Range | undefined {
-  const place = rangesOf(next)[out]!;
+  const place = rangesOf(next)[out];
   const others = [...product.operands, ...next.operands.filter((_, at) => at !== out && at !== sum)];
-  const isOther = others.includes(place.entry) || place.length !== rangesOf(product)[3]!.length;
+  const isOther = others.includes(place.entry) || place.length !== rangesOf(product)[3].length;
   return isOther || next.kernel!.constants![FITS] === 0 || !next.writes[out] ? undefined : place;
 }
 
@@ -146,8 +146,8 @@ export function secondProductDispatch(rows: Planned, call: Planned): Planned | u
   if (facts.splits !== 1 || !facts.isFactorRowMajor || facts.m !== m || facts.k !== n || facts.n > MOST_SECOND)
     return undefined;
   const [a] = rangesOf(second);
-  const normalized = rangesOf(next)[kernel.out]!;
-  if (a!.entry !== normalized.entry || a!.offset !== normalized.offset) return undefined;
+  const normalized = rangesOf(next)[kernel.out];
+  if (a.entry !== normalized.entry || a.offset !== normalized.offset) return undefined;
   // other threadgroups may write rows at the same time, so only the rows of this one may be read
   const reads = [...rangesOf(second).slice(1, facts.hasInput ? 3 : 2), ...(chain?.loads ?? [])];
   const written = rows.operands.filter((_, at) => rows.writes[at]);
@@ -164,11 +164,11 @@ function planDispatch(plan: RowsPlan, second: Second | undefined, replaces: read
   const { product, next, tiled, kernel, place } = plan;
   const buffers = new Buffers();
   const placeOf = (range: Range) => (place && range.entry === product.operands[3] ? place : range);
-  const added = (of: Planned) => rangesOf(of).map((range, at) => buffers.add(placeOf(range), of.writes[at]!));
+  const added = (of: Planned) => rangesOf(of).map((range, at) => buffers.add(placeOf(range), of.writes[at]));
   const [factors, operands] = [added(product), added(next)];
   const parts = second && secondParts(second, buffers);
   if (buffers.ranges.length > MAX_BUFFERS) return undefined;
-  const pointers = kernel.pointers.map((of, at) => buffers.pointer(operands[at]!, of));
+  const pointers = kernel.pointers.map((of, at) => buffers.pointer(operands[at], of));
   const structs = [["Product", "product"], ["Normalization", "p"], ...(parts?.structs ?? [])];
   const parameters = structs.map(
     ([type, name], at) => `constant ${type} &${name} ${attribute(`buffer(${buffers.ranges.length + at})`)}`,
@@ -210,8 +210,8 @@ kernel void ${ROWS}(
 function plainProduct(tiled: TiledCall, at: readonly number[], product: string, buffers: Buffers): string {
   const { type, out } = tiled;
   const factors = at.slice(0, 2).map((factor) => buffers.pointer(factor, `device const ${type} *`));
-  const input = buffers.pointer(at[2]!, `device const ${out} *`);
-  const output = buffers.pointer(at[3]!, `device ${out} *`);
+  const input = buffers.pointer(at[2], `device const ${out} *`);
+  const output = buffers.pointer(at[3], `device ${out} *`);
   return productStatements(tiled, factors, product, `const ProductResult<${out}> result = {${input}, ${output}};`);
 }
 
@@ -225,7 +225,7 @@ interface SecondParts {
 
 function secondParts({ product, tiled, chain }: Second, buffers: Buffers): SecondParts {
   const parts = chain && productParts(chain, chain.head!, placesIn(buffers, chain));
-  const places = chain ? [] : rangesOf(product).map((range, at) => buffers.add(range, product.writes[at]!));
+  const places = chain ? [] : rangesOf(product).map((range, at) => buffers.add(range, product.writes[at]));
   const statements = parts
     ? productStatements(tiled, parts.factors, "second", parts.result)
     : plainProduct(tiled, places, "second", buffers);
@@ -249,7 +249,7 @@ const longsIn = (call: Planned) => {
 const { members } = normalizationParameters.metal;
 
 /** The rows that a threadgroup normalizes. */
-const rowsOfGroup = (call: Planned): number => TEAMS * longsIn(call)(members["chunk"]!.offset);
+const rowsOfGroup = (call: Planned): number => TEAMS * longsIn(call)(members["chunk"].offset);
 
 /** Returns the tile for a product whose rows the next dispatch reads; undefined if they can't be one kernel. */
 function tileFor(
@@ -260,10 +260,10 @@ function tileFor(
 ): (typeof wideTiles)[number] | undefined {
   const { m, n, splits, isRowMajor, hasInput } = productOf(product);
   const [, lanes] = next.kernel!.constants!;
-  const written = product.operands[3]!;
+  const written = product.operands[3];
   if (splits !== 1 || !isRowMajor || n > MOST_COLUMNS || lanes !== LANES || isLarge(tiled)) return undefined;
-  if (!kernel.pointers[0]!.includes(` ${tiled.out} `) || gridOf(next).threads !== TEAMS * LANES) return undefined;
-  if (!readsRows(next, kernel, rangesOf(product)[3]!.offset, { entry: written, m, n })) return undefined;
+  if (!kernel.pointers[0].includes(` ${tiled.out} `) || gridOf(next).threads !== TEAMS * LANES) return undefined;
+  if (!readsRows(next, kernel, rangesOf(product)[3].offset, { entry: written, m, n })) return undefined;
   // other threadgroups read the factors after this one has written its rows
   const read = product.operands.slice(0, hasInput ? 3 : 2);
   if (next.operands.some((entry, at) => next.writes[at] && (read.includes(entry) || entry === written)))
@@ -280,10 +280,10 @@ interface Rows {
 /** Whether a dispatch reads a product only row by row, in order. */
 function readsRows(next: Planned, { rows }: RowKernel, offset: number, { entry, m, n }: Rows): boolean {
   const long = longsIn(next);
-  const slices = members["rows"]!;
-  const at = (name: string) => slices.offset + slices.field.members![name]!.offset;
-  const nest = slices.field.members!["nest"]!;
-  const inNest = (name: string) => slices.offset + nest.offset + nest.field.members![name]!.offset;
+  const slices = members["rows"];
+  const at = (name: string) => slices.offset + slices.field.members![name].offset;
+  const nest = slices.field.members!["nest"];
+  const inNest = (name: string) => slices.offset + nest.offset + nest.field.members![name].offset;
   if (long(at("length")) !== n || long(inNest("count")) !== m || long(inNest("rank")) !== 1) return false;
   const ranges = rangesOf(next);
   const reading = next.operands.flatMap((operand, index) => (operand === entry ? [index] : []));
@@ -292,7 +292,7 @@ function readsRows(next: Planned, { rows }: RowKernel, offset: number, { entry, 
     reading.every(
       (index) =>
         rows.includes(index) &&
-        ranges[index]!.offset === offset &&
+        ranges[index].offset === offset &&
         long(inNest("start") + 8 * index) === 0 &&
         long(at("along") + 8 * index) === 1 &&
         long(inNest("strides") + 8 * MAX_RANK * index) === n,

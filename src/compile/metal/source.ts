@@ -26,11 +26,11 @@ export interface ChainPlaces {
 /** Binds the operands of a chain. */
 export function placesIn(buffers: Buffers, { loads, stores, instructions, head }: Chain): ChainPlaces {
   const operands = head ? rangesOf(head.call).slice(0, head.isStored ? 4 : 3) : [];
-  if (head && !productOf(head.call).hasInput) operands[2] = operands[0]!; // not read; the plain call binds its result
+  if (head && !productOf(head.call).hasInput) operands[2] = operands[0]; // not read; the plain call binds its result
   return {
     buffers,
     loads: loads.map((place) => buffers.add(place, false)),
-    stores: stores.map((at) => buffers.add(instructions[at]!.output, true)),
+    stores: stores.map((at) => buffers.add(instructions[at].output, true)),
     head: operands.map((range, at) => buffers.add(range, at === 3)),
   };
 }
@@ -38,7 +38,7 @@ export function placesIn(buffers: Buffers, { loads, stores, instructions, head }
 /** Returns the bytes of the kernel's struct `Chain`: the count, a zero, and a `Nest<1>` for each strided operand. */
 export function chainParameters({ instructions, loads }: Chain): Uint8Array {
   const nests = loads.flatMap(({ nest }) => nest ?? []);
-  const count = BigInt(instructions[0]!.count);
+  const count = BigInt(instructions[0].count);
   const longs = [count, 0n, ...nests.flatMap((nest) => longsOf(nest, count))];
   return new Uint8Array(new BigInt64Array(longs).buffer);
 }
@@ -53,7 +53,7 @@ export const sourceOf = (chain: Chain, places: ChainPlaces): string =>
   chain.head ? sourceWithProduct(chain, chain.head, places) : sourceOfElements(chain, places);
 
 function sourceOfElements(chain: Chain, { buffers, loads, stores }: ChainPlaces): string {
-  const inputs = loads.map((at, load) => buffers.pointer(at, `device const ${chain.loads[load]!.type} *`));
+  const inputs = loads.map((at, load) => buffers.pointer(at, `device const ${chain.loads[load].type} *`));
   const outputs = stores.map((at, store) => buffers.pointer(at, `device ${outputOf(chain, store).type} *`));
   return `${startOf(chain, [])}
 kernel void ${CHAIN}(
@@ -82,10 +82,10 @@ export function productParts(chain: Chain, { tiled, isStored }: Head, places: Ch
   const { buffers, loads, stores, head } = places;
   const { out, type } = tiled;
   const fields = [
-    ...loads.map((at, load) => [at, `device const ${chain.loads[load]!.type} *`, `input_${load}`] as const),
+    ...loads.map((at, load) => [at, `device const ${chain.loads[load].type} *`, `input_${load}`] as const),
     ...stores.map((at, store) => [at, `device ${outputOf(chain, store).type} *`, `output_${store}`] as const),
-    [head[2]!, `device const ${out} *`, "product_input"] as const,
-    ...(isStored ? [[head[3]!, `device ${out} *`, "product_out"] as const] : []),
+    [head[2], `device const ${out} *`, "product_input"] as const,
+    ...(isStored ? [[head[3], `device ${out} *`, "product_out"] as const] : []),
   ];
   const lines = [
     `const ${out} before = product_element(product, product_input + input_start, row, column, sum);`,
@@ -134,7 +134,7 @@ kernel void ${CHAIN}(
 `;
 }
 
-const outputOf = ({ instructions, stores }: Chain, store: number): Place => instructions[stores[store]!]!.output;
+const outputOf = ({ instructions, stores }: Chain, store: number): Place => instructions[stores[store]].output;
 
 const nestsOf = ({ loads }: Chain) => loads.filter(({ nest }) => nest !== null);
 
@@ -170,7 +170,7 @@ function linesOf(chain: Chain, inputs: readonly string[], outputs: readonly stri
 }
 
 function resultOf({ instructions, loads, head, isFast }: Chain, at: number): string {
-  const { inputs, expression, output } = instructions[at]!;
+  const { inputs, expression, output } = instructions[at];
   const variableOf = (input: Place): string => {
     if (head?.output.entry === input.entry) return "product_value";
     const written = instructions.slice(0, at).findIndex((earlier) => earlier.output.entry === input.entry);

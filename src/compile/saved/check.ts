@@ -23,7 +23,7 @@ export function extentOf({ shape, strides, offset }: SavedLayout): { first: numb
   let [first, last] = [offset, offset];
   for (const [axis, size] of shape.entries()) {
     if (size === 0) return null;
-    const span = (size - 1) * strides[axis]!;
+    const span = (size - 1) * strides[axis];
     if (span < 0) first += span;
     else last += span;
   }
@@ -97,9 +97,9 @@ export function checkLeaf(value: unknown, inputs: readonly SavedLayout[], json: 
   if (!isWhole(index, memory.length)) return fail("a result has no memory");
   const extent = extentOf(layout);
   const size = bytesOf(layout.dtype);
-  if (extent && (extent.first < 0 || (extent.last + 1) * size > memory[index]!))
+  if (extent && (extent.first < 0 || (extent.last + 1) * size > memory[index]))
     return fail("a result is outside of its memory");
-  if (from === "input" && (bytesOf(inputs[index]!.dtype) % size !== 0 || typeof value["isSame"] !== "boolean"))
+  if (from === "input" && (bytesOf(inputs[index].dtype) % size !== 0 || typeof value["isSame"] !== "boolean"))
     return fail("a result is no view of an argument");
   return value as SavedLeaf;
 }
@@ -123,7 +123,7 @@ export function checkJson(value: unknown, doubles: number, fail: Fail): SavedJso
 /** Returns the bytes of each slot; −1 for an unused one. */
 export function slotBytes({ slots, arenaBytes, results }: SavedJson, sizes: Sizes, fail: Fail): number[] {
   const of = (list: readonly number[], index: unknown): number =>
-    isWhole(index, list.length) ? list[index]! : fail("a slot has no memory");
+    isWhole(index, list.length) ? list[index] : fail("a slot has no memory");
   return slots.map((slot) => {
     if (slot.kind === "unused") return -1;
     if (slot.kind === "input") return of(sizes.inputs, slot.index);
@@ -183,14 +183,14 @@ export function checkInstructions(
   const limit = 2 ** 31;
   const checkSize = (place: number, slot: number) => {
     sizePlaces.add(place);
-    const size = blocks[place]!;
-    const most = slot < 0 ? -1 : bytes[slot]!;
+    const size = blocks[place];
+    const most = slot < 0 ? -1 : bytes[slot];
     if (slot >= 0 && most < 0) fail("an instruction uses an unused slot");
     if (!(slot < 0 ? size === -1 : Number.isInteger(size) && size >= 0 && size <= most))
       fail("the size of an operand is outside its memory");
   };
   const blockOf = (rows: number) => {
-    const { blockBytes, operands } = functions[reader.next(functions.length)]!;
+    const { blockBytes, operands } = functions[reader.next(functions.length)];
     return { operands, length: blockBytes / 8, doubles: (blockBytes / 8 + operands) * Math.max(rows, 1) };
   };
   const startOf = (doubles: number) => reader.next(blocks.length - doubles + 1);
@@ -226,7 +226,7 @@ export function checkInstructions(
     else {
       const [first, second] = [reader.next(bytes.length), reader.next(bytes.length)];
       const length = reader.next(limit);
-      if (length > bytes[first]! || length > bytes[second]!) fail("a check reads outside of its memory");
+      if (length > bytes[first] || length > bytes[second]) fail("a check reads outside of its memory");
     }
   }
   for (const { places } of draws)

@@ -143,9 +143,9 @@ class Loaded {
     for (const [slot, each] of this.json.slots.entries()) {
       if (each.kind === "input" || each.kind === "result") slots[each.kind].push({ slot, index: each.index });
       else if (each.kind === "arena") this.addresses[slot] = base + each.offset;
-      else if (each.kind === "state") this.addresses[slot] = ptr(this.state[each.index]!.memory.hostBytes());
+      else if (each.kind === "state") this.addresses[slot] = ptr(this.state[each.index].memory.hostBytes());
       else if (each.kind === "constant") {
-        const contents = constants[each.index]!;
+        const contents = constants[each.index];
         const bytes = new Uint8Array(new ArrayBuffer(Math.max(contents.length, 8)));
         bytes.set(contents);
         this.constants.push({ bytes, contents, changes: each.changes });
@@ -164,8 +164,8 @@ class Loaded {
     const { addresses, words, blocks, json } = this;
     for (const { bytes, contents, changes } of this.constants) if (changes) bytes.set(contents);
     for (const { slot, index } of this.slots.input) {
-      const { first, count } = reachOf(found[index]!);
-      const { storage, dtype } = found[index]!;
+      const { first, count } = reachOf(found[index]);
+      const { storage, dtype } = found[index];
       addresses[slot] = count === 0 ? 0 : ptr(storage.hostBytes()) + first * bytesOf(dtype);
     }
     const results = this.makeResults();
@@ -176,7 +176,7 @@ class Loaded {
       ...([words, words.length, blocks, blocks.length, addresses, json.slots.length, stopped] as const),
     );
     if (status !== 0) throw errorOf(native, status, "loadProgram");
-    if (stopped[0]! < this.instructions)
+    if (stopped[0] < this.instructions)
       throw new CompileError("loadProgram", "diverged", "the outcome of a check of values differs from the recording");
     defaultGenerator.setState(this.stateAfter());
     return valueIn(this.result, (leaf) => this.resultOf(leaf, found, results));
@@ -208,9 +208,9 @@ class Loaded {
 
   private resultOf(leaf: SavedLeaf, found: readonly Tensor[], results: readonly Storage[]): Tensor {
     const { dtype, shape, strides, offset } = leaf.layout;
-    if (leaf.from === "input" && leaf.isSame) return found[leaf.index]!;
-    if (leaf.from === "input") return viewOfInput(found[leaf.index]!, layoutFrom(leaf.layout));
-    const storage = leaf.from === "result" ? results[leaf.index]! : this.state[leaf.index]!;
+    if (leaf.from === "input" && leaf.isSame) return found[leaf.index];
+    if (leaf.from === "input") return viewOfInput(found[leaf.index], layoutFrom(leaf.layout));
+    const storage = leaf.from === "result" ? results[leaf.index] : this.state[leaf.index];
     return new Tensor(storage, dtype, shape, strides, offset);
   }
 

@@ -58,7 +58,7 @@ export class ImageFolder implements Dataset<[image: Tensor, label: bigint]> {
     context: ItemContext = { epoch: 0, seed: BigInt(index) },
   ): Promise<[image: Tensor, label: bigint]> {
     checkIndex("ImageFolder.get", index, this.length);
-    const [path, label] = this.samples[index]!;
+    const [path, label] = this.samples[index];
     const image = await loadImage(path, this.#options);
     return [this.#transform ? await this.#transform(image, context) : image, BigInt(label)];
   }

@@ -108,7 +108,7 @@ function ofLists(items: readonly (readonly unknown[])[], path: string): unknown[
 }
 
 function ofObjects(items: readonly object[], path: string): Record<string, unknown> {
-  const names = Object.keys(items[0]!);
+  const names = Object.keys(items[0]);
   const other = items.find((item) => Object.keys(item).toSorted().join("\0") !== names.toSorted().join("\0"));
   if (other !== undefined)
     throw new DataError(

@@ -38,6 +38,6 @@ export class ConcatDataset<Item> implements Dataset<Item> {
   get(index: number, context?: ItemContext): Item | Promise<Item> {
     checkIndex("ConcatDataset.get", index, this.length);
     const at = this.#ends.findIndex((end) => index < end);
-    return this.datasets[at]!.get(index - (this.#ends[at - 1] ?? 0), context);
+    return this.datasets[at].get(index - (this.#ends[at - 1] ?? 0), context);
   }
 }

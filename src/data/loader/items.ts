@@ -104,7 +104,7 @@ export class Subset<Item> implements Dataset<Item> {
 
   get(index: number, context?: ItemContext): Item | Promise<Item> {
     checkIndex("Subset.get", index, this.length);
-    return this.dataset.get(this.indices[index]!, context);
+    return this.dataset.get(this.indices[index], context);
   }
 }
 const wholes = listOf(

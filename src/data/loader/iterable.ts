@@ -1,4 +1,5 @@
 /** Data sets without indices: streams, and files that are read once per epoch. */
+import { lastElement } from "../../core/collections.ts";
 import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
 import { aFunction, aNumber } from "../../core/kinds.ts";
@@ -87,7 +88,7 @@ async function* shuffled<Item>(items: Items<Item>, size: number, seed: bigint): 
   while (buffer.length > 0) {
     const at = draw(buffer.length);
     yield buffer[at]!;
-    buffer[at] = buffer.at(-1)!;
+    buffer[at] = lastElement(buffer);
     buffer.pop();
   }
 }

@@ -1,4 +1,5 @@
 /** Samplers for data loaders. */
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, flag, listOf } from "../../core/kinds.ts";
 import { count as whole } from "../../core/options.ts";
@@ -77,13 +78,13 @@ function sumsOf(weights: readonly number[]): Float64Array {
 
 /** Draws by inversion: the first index whose cumulative sum is above a uniform number. */
 function* drawn(sums: Float64Array, size: number, key: PhiloxKey): Generator<number, void, undefined> {
-  const total = sums.at(-1)!;
+  const total = lastElement(sums);
   for (let at = 0; at < size; at++) {
     const sought = uniform(key, at) * total;
     let [low, high] = [0, sums.length - 1];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (sums[middle]! > sought) high = middle;
+      if (sums[middle] > sought) high = middle;
       else low = middle + 1;
     }
     yield low;
@@ -96,8 +97,8 @@ function* drawn(sums: Float64Array, size: number, key: PhiloxKey): Generator<num
  */
 function race(weights: readonly number[], size: number, key: PhiloxKey): number[] {
   const times = weights.map((weight, at) => -Math.log1p(-uniform(key, at)) / weight);
-  const running = [...weights.keys()].filter((at) => weights[at]! > 0);
-  return running.sort((a, b) => times[a]! - times[b]! || a - b).slice(0, size);
+  const running = [...weights.keys()].filter((at) => weights[at] > 0);
+  return running.sort((a, b) => times[a] - times[b] || a - b).slice(0, size);
 }
 
 /** A uniform number with 53 bits in [0, 1). */

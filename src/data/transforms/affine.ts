@@ -61,7 +61,7 @@ function moved(operation: string, image: Tensor, motion: Motion, { mode, fill }:
     const batch = reshape(x, [-1, ...x.shape.slice(-3)]);
     const matrix = tensor(Float64Array.from(theta), { dtype: x.dtype, shape: [1, 2, 3] });
     const grid = affineGrid(matrix, [1, 1, height, width]);
-    const grids = expand(grid, [batch.shape[0]!, height, width, 2]);
+    const grids = expand(grid, [batch.shape[0], height, width, 2]);
     // Sampling gives zeros outside the image, so the fill is subtracted before and added after it.
     const sampled = gridSample(fill === 0 ? batch : sub(batch, fill), grids, { mode });
     return reshape(fill === 0 ? sampled : add(sampled, fill), x.shape);
@@ -178,7 +178,7 @@ const someShears: Kind<Shears> = {
     const alongX = someDegrees.parse(value, operation, name);
     if (alongX) return [alongX, [0, 0]];
     const four = listOf(finite, "").parse(value, operation, name);
-    if (four?.length !== 4 || four[0]! > four[1]! || four[2]! > four[3]!) return undefined;
+    if (four?.length !== 4 || four[0] > four[1] || four[2] > four[3]) return undefined;
     return [four.slice(0, 2), four.slice(2)] as Shears;
   },
 };

@@ -210,7 +210,7 @@ export function colorJitter(...values: unknown[]): Transform {
       return amount === still ? [] : [(x: Tensor) => change("transforms.colorJitter", x, amount)];
     });
     let result = image;
-    while (changes.length > 0) result = changes.splice(below(draw, changes.length), 1)[0]!(result);
+    while (changes.length > 0) result = changes.splice(below(draw, changes.length), 1)[0](result);
     return result;
   });
 }

@@ -116,7 +116,7 @@ export function centerCrop(...values: unknown[]): Transform {
   const size = bothSides(centerCropParameters(values).size);
   return transform("transforms.centerCrop", (image) => {
     const missing = tupleOf(
-      sizeOf(image).map((side, axis) => Math.max(size[axis]! - side, 0)),
+      sizeOf(image).map((side, axis) => Math.max(size[axis] - side, 0)),
       2,
     );
     const [above, before] = tupleOf(
@@ -126,7 +126,7 @@ export function centerCrop(...values: unknown[]): Transform {
     const [below, after] = [missing[0] - above, missing[1] - before];
     const whole = missing.some((gap) => gap > 0) ? padded(image, [before, after, above, below]) : image;
     const [top, left] = tupleOf(
-      sizeOf(whole).map((side, axis) => toEven((side - size[axis]!) / 2)),
+      sizeOf(whole).map((side, axis) => toEven((side - size[axis]) / 2)),
       2,
     );
     return cropped(whole, top, left, size);

@@ -1,5 +1,7 @@
 /** Shared code of transforms: checks of images, random numbers, and the dtype in which they compute. */
+
 import { underName } from "../../backend/dispatch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, listOf } from "../../core/kinds.ts";
@@ -101,7 +103,7 @@ export function computed(operation: string, image: Tensor, body: (image: Tensor)
 }
 
 /** @internal Height and width. */
-export const sizeOf = ({ shape }: Tensor): [height: number, width: number] => [shape.at(-2)!, shape.at(-1)!];
+export const sizeOf = ({ shape }: Tensor): [height: number, width: number] => [shape.at(-2)!, lastElement(shape)];
 
 const aSide = (value: number): boolean => Number.isSafeInteger(value) && value > 0;
 

@@ -112,7 +112,7 @@ export class Cursor {
   /** Whether bytes are ASCII. Most strings of a vocabulary are, and are so short that a decoder call would dominate. */
   private isAscii(at: number, end: number): boolean {
     let bits = 0;
-    for (let byte = at; byte < end; byte++) bits |= this.window[byte]!;
+    for (let byte = at; byte < end; byte++) bits |= this.window[byte];
     return bits < 0x80;
   }
 }

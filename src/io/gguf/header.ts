@@ -134,7 +134,7 @@ function readScalars(cursor: Cursor, key: string, of: ScalarType): GgufScalar[] 
 
 function alignmentOf(metadata: Readonly<Record<string, GgufValue>>, fail: Fail): number {
   if (!Object.hasOwn(metadata, ALIGNMENT_KEY)) return DEFAULT_ALIGNMENT;
-  const { type, value } = metadata[ALIGNMENT_KEY]!;
+  const { type, value } = metadata[ALIGNMENT_KEY];
   if (type !== "uint32") throw fail("invalidAlignment", `expected ${ALIGNMENT_KEY} of type uint32, got ${type}`);
   const alignment = numberIn(value);
   if (alignment > 0 && Number.isInteger(Math.log2(alignment))) return alignment;

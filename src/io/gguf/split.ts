@@ -49,11 +49,11 @@ export class SplitGguf implements GgufReader {
   }
 
   get version(): number {
-    return this.files[0]!.version;
+    return this.files[0].version;
   }
 
   get metadata(): Readonly<Record<string, GgufValue>> {
-    return this.files[0]!.metadata;
+    return this.files[0].metadata;
   }
 
   has(name: string): boolean {

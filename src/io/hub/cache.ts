@@ -36,10 +36,10 @@ export function cachedModel(cache: string, reference: Reference): Cached | undef
 }
 
 function cachedGguf(snapshot: string, { name, quantization }: Reference): Cached | undefined {
-  const choices = ggufChoices(filesIn(snapshot)).filter(({ files }) => files.length === partCount(files[0]!));
+  const choices = ggufChoices(filesIn(snapshot)).filter(({ files }) => files.length === partCount(files[0]));
   const fits = choices.filter((choice) => choice.quantization === quantization?.toUpperCase());
   if (choices.length === 0 || (quantization !== undefined && fits.length === 0)) return undefined;
-  return { path: join(snapshot, chooseGguf(name, choices, quantization).files[0]!), isComplete: true };
+  return { path: join(snapshot, chooseGguf(name, choices, quantization).files[0]), isComplete: true };
 }
 
 const partCount = (file: string): number => Number(/-of-(\d{5})\.gguf$/.exec(file)?.[1] ?? 1);

@@ -1,4 +1,5 @@
 /** Chooses the files of a repository that loading a model needs. */
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { isJsonObject, type Json } from "../json.ts";
 
@@ -48,11 +49,11 @@ export function moduleFolders(modules: Json | undefined): string[] {
 export function neededFiles(name: string, { paths, index, modules }: Contents): string[] {
   const folders = moduleFolders(modules).map((path) => `${path}/`);
   const isInModule = (path: string) =>
-    folders.some((folder) => path.startsWith(folder)) && inModules.includes(path.split(".").at(-1)!);
+    folders.some((folder) => path.startsWith(folder)) && inModules.includes(lastElement(path.split(".")));
   const weights = weightsAmong(paths, index);
   const others = paths.filter((path) => matches(path, small) || isInModule(path));
   const bins = paths.filter((path) => pickled.test(path));
-  if (weights.length === 0 && bins.length > 0) throw onlyPickled(name, bins[0]!);
+  if (weights.length === 0 && bins.length > 0) throw onlyPickled(name, bins[0]);
   return [...others, ...weights];
 }
 
@@ -93,10 +94,7 @@ export function ggufChoices(paths: readonly string[]): GgufChoice[] {
 
 /** The last part of a name that looks like a quantization: `Q4_K_M`, `IQ2_XXS`, `BF16`, `MXFP4`. */
 function quantizationOf(path: string): string {
-  const file = path
-    .split("/")
-    .at(-1)!
-    .replace(/\.gguf$/, "");
+  const file = lastElement(path.split("/")).replace(/\.gguf$/, "");
   const pattern = /(?:^|[._-])((?:I?Q\d|TQ\d|F16|F32|BF16|FP16|FP32|MXFP4|fp16|f16|f32|bf16|i?q\d)\w*)/g;
   return [...file.matchAll(pattern)].at(-1)?.[1]?.toUpperCase() ?? file;
 }
@@ -109,8 +107,8 @@ function quantizationOf(path: string): string {
 export function chooseGguf(name: string, choices: readonly GgufChoice[], quantization?: string): GgufChoice {
   const asked = (quantization ?? USUAL_QUANTIZATION).toUpperCase();
   const found = choices.filter((choice) => choice.quantization === asked);
-  if (found.length === 1) return found[0]!;
-  if (quantization === undefined && choices.length === 1) return choices[0]!;
+  if (found.length === 1) return found[0];
+  if (quantization === undefined && choices.length === 1) return choices[0];
   const known = choices.map((choice) => choice.quantization).join(", ") || "no GGUF file";
   const [problem, advice] =
     found.length > 1

@@ -91,7 +91,7 @@ async function chosen(
   const isFolder = paths.some((path) => path === INDEX || path === WEIGHTS);
   if (options.quantization !== undefined || (!isFolder && choices.length > 0)) {
     const choice = chooseGguf(name, choices, options.quantization);
-    return { paths: choice.files, gguf: choice.files[0]! };
+    return { paths: choice.files, gguf: choice.files[0] };
   }
   const silent = { ...options, onProgress: () => undefined };
   const contents = async (path: string): Promise<Json | undefined> => {

@@ -28,8 +28,8 @@ export function inMode(pixels: Uint8Array, mode: ImageMode): Uint8Array {
   const [from, to] = mode === "gray" ? [3, 1] : [4, 2];
   const result = new Uint8Array((pixels.length / from) * to);
   for (let source = 0, at = 0; at < result.length; source += from, at += to) {
-    result[at] = luma(pixels[source]!, pixels[source + 1]!, pixels[source + 2]!);
-    if (to === 2) result[at + 1] = pixels[source + 3]!;
+    result[at] = luma(pixels[source], pixels[source + 1], pixels[source + 2]);
+    if (to === 2) result[at + 1] = pixels[source + 3];
   }
   return result;
 }

@@ -60,7 +60,7 @@ export function parseHeader(bytes: Uint8Array, fail: Fail): NpyHeader {
   }
   const [, description, order, sizes] = match as unknown as [string, string, string, string];
   const [, endianness, type] = /^([<>|=])([a-z]\d+)$/.exec(description) ?? [];
-  const dtype = Object.hasOwn(dtypes, type ?? "") ? dtypes[type!] : undefined;
+  const dtype = Object.hasOwn(dtypes, type ?? "") ? dtypes[type] : undefined;
   if (dtype === undefined)
     throw fail(
       "unsupportedType",

@@ -110,7 +110,7 @@ function readEntry(name: string, json: Json, fail: Fail): TensorEntry {
   if (typeof dtype !== "string") throw fail("invalidEntry", `expected dtype to be a string, got ${brief(dtype)}`, name);
   if (!isCounts(shape))
     throw fail("invalidEntry", `expected shape to be a list of whole numbers, got ${brief(shape)}`, name);
-  if (!isCounts(offsets) || offsets.length !== 2 || offsets[0]! > offsets[1]!)
+  if (!isCounts(offsets) || offsets.length !== 2 || offsets[0] > offsets[1])
     throw fail("invalidOffsets", `expected data_offsets to be [begin, end] in order, got ${brief(offsets)}`, name);
   const [begin, end] = tupleOf(offsets, 2);
   checkSize(name, dtype, shape, end - begin, fail);

@@ -59,7 +59,7 @@ export async function loadCsv(...values: unknown[]): Promise<Table> {
   return Object.fromEntries(
     asked.map((name) => {
       const at = names.indexOf(name);
-      const cells = rows.map((row) => row[at]!);
+      const cells = rows.map((row) => row[at]);
       return [name, inDType("loadCsv", name, columnOf(cells, dtypes.get(name)), dtypes.get(name))];
     }),
   );
@@ -94,7 +94,7 @@ function namesOf(names: readonly string[], fail: Fail): string[] {
 
 function checkLengths(rows: readonly string[][], expected: number, first: number, fail: Fail): void {
   const at = rows.findIndex(({ length }) => length !== expected);
-  if (at >= 0) throw fail("otherLength", `expected ${expected} values in row ${at + first}, got ${rows[at]!.length}`);
+  if (at >= 0) throw fail("otherLength", `expected ${expected} values in row ${at + first}, got ${rows[at].length}`);
 }
 
 const MISSING = new Set(["", "NA", "N/A", "NaN", "nan", "null"]);

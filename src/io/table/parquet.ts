@@ -102,7 +102,7 @@ async function tableOf(
 const sizeOf = ({ row_groups }: FileMetaData, names: readonly string[]): number =>
   row_groups
     .flatMap(({ columns }) => columns)
-    .filter(({ meta_data }) => meta_data !== undefined && names.includes(meta_data.path_in_schema[0]!))
+    .filter(({ meta_data }) => meta_data !== undefined && names.includes(meta_data.path_in_schema[0]))
     .reduce((sum, { meta_data }) => sum + Math.max(0, Number(meta_data!.total_uncompressed_size)), 0);
 
 /** Decompressors, limited to the size that a page states. Snappy is built into the package. */

@@ -36,7 +36,7 @@ export function keptOf({ element, children }: SchemaTree): Kept {
   const [group] = children;
   const [item] = group?.children ?? [];
   const isList = element.converted_type === "LIST" && children.length === 1 && group?.children.length === 1;
-  return { dtype: isList && item!.children.length === 0 ? dtypeOf(item!.element) : undefined, isList };
+  return { dtype: isList && item.children.length === 0 ? dtypeOf(item.element) : undefined, isList };
 }
 
 type Values = readonly unknown[];

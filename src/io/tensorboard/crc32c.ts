@@ -14,7 +14,7 @@ let table: Uint32Array | undefined;
 export function crc32c(bytes: Uint8Array): number {
   table ??= remainders();
   let crc = 0xffffffff;
-  for (const byte of bytes) crc = (crc >>> 8) ^ table[(crc ^ byte) & 0xff]!;
+  for (const byte of bytes) crc = (crc >>> 8) ^ table[(crc ^ byte) & 0xff];
   return ~crc >>> 0;
 }
 

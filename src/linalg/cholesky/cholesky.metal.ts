@@ -1,6 +1,7 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { type Launch, launch, launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
 import { BLOCK, MAX_SIZE, SERIAL, TILE_ROWS, TILE_THREADS, threadsFor } from "../metal.ts";
@@ -10,7 +11,7 @@ import { choleskyParameters, choleskyStepParameters } from "./primitive.ts";
 export const choleskyMetal: MetalImplementation<undefined, [Tensor], [Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    return noFloat64(call) ?? fasterOnCpu("cholesky", a!.shape.at(-1)! > MAX_SIZE, factorWork(a));
+    return noFloat64(call) ?? fasterOnCpu("cholesky", lastElement(a.shape) > MAX_SIZE, factorWork(a));
   },
   run({ inputs: [a], outputs: [factor, info] }) {
     const { batch, rows: size } = matricesOf(a);

@@ -1,11 +1,12 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 
 export const choleskyReference: Implementation<undefined, [Tensor], [Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [factor, info] }) {
-    const size = a.shape.at(-1)!;
+    const size = lastElement(a.shape);
     const matrices = matricesIn(a);
     store(
       info,
@@ -23,13 +24,13 @@ export const choleskyReference: Implementation<undefined, [Tensor], [Tensor, Ten
 function factorize(a: Float64Array, size: number): number {
   for (let i = 0; i < size; i++) {
     for (let j = 0; j <= i; j++) {
-      let rest = a[i * size + j]!;
-      for (let k = 0; k < j; k++) rest -= a[i * size + k]! * a[j * size + k]!;
+      let rest = a[i * size + j];
+      for (let k = 0; k < j; k++) rest -= a[i * size + k] * a[j * size + k];
       if (i === j && !(rest > 0)) {
         a.fill(0, i * size);
         return i + 1;
       }
-      a[i * size + j] = i === j ? Math.sqrt(rest) : rest / a[j * size + j]!;
+      a[i * size + j] = i === j ? Math.sqrt(rest) : rest / a[j * size + j];
     }
     a.fill(0, i * size + i + 1, (i + 1) * size);
   }

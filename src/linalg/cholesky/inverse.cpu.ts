@@ -1,6 +1,7 @@
 /**
  * The primitive of `choleskyInverse`: one call on cpu. On other backends, the inverse is composed of other operations.
  */
+
 import type { Implementation } from "../../backend/backend.ts";
 import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -9,6 +10,7 @@ import { liftingOf } from "../../backend/lifted.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
+import { lastElement } from "../../core/collections.ts";
 import { isComplex } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
@@ -39,7 +41,7 @@ const LARGEST = 256;
 
 /** Whether the primitive supports these factors. */
 export const hasInverseKernel = (x: Tensor): boolean =>
-  x.shape.at(-1)! <= LARGEST &&
+  lastElement(x.shape) <= LARGEST &&
   firstBackend() === "cpu" &&
   !isComplex(x.dtype) &&
   capturing() === undefined &&

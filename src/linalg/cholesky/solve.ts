@@ -1,6 +1,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
@@ -83,7 +84,7 @@ export function choleskyInverse(...values: unknown[]): Tensor {
   const factor = squareOperand(operation, l, "l");
   const lower = upper ? mH(factor) : factor;
   if (lower.size > 0 && hasInverseKernel(lower)) return toDType(inOneCall(operation, lower), l.dtype);
-  const identity = expand(eye(lower.shape.at(-1)!, { dtype: lower.dtype }), lower.shape);
+  const identity = expand(eye(lastElement(lower.shape), { dtype: lower.dtype }), lower.shape);
   const half = triangularSolution(operation, lower, identity, { upper: false, unitDiagonal: false });
   const result = toDType(matmul(mH(half), half), l.dtype);
   if (lower.size === 0) return result;
@@ -115,7 +116,7 @@ function inOneCall(operation: string, lower: Tensor): Tensor {
 
 /** The first zero on the diagonal of each matrix, counted from 1; 0 if there is none. */
 function firstZero(x: Tensor): Tensor<"int32"> {
-  const size = x.shape.at(-1)!;
+  const size = lastElement(x.shape);
   return noGrad(() => {
     const numbers = arange(1, size + 1, { dtype: "int32" });
     const isZero = eq(diagonal(x, { dim1: -2, dim2: -1 }), 0);

@@ -52,7 +52,7 @@ export const choleskyMetal: MetalImplementation<ValuesOf<typeof choleskyFields>>
     return launchBatch(attributes.batch, SERIAL * workOf(attributes), (batch) => ({
       file,
       name: "complex_cholesky",
-      operands: [reads(a!), writes(factor!), writes(info!)],
+      operands: [reads(a), writes(factor), writes(info)],
       parameters: choleskyParameters.bytes({ ...attributes, batch }),
       threadgroups: [batch],
       threadgroup: threadsOf(attributes),
@@ -66,7 +66,7 @@ export const luMetal: MetalImplementation<ValuesOf<typeof luFields>> = {
     return launchBatch(attributes.batch, SERIAL * workOf(attributes), (batch) => ({
       file,
       name: "complex_lu",
-      operands: [reads(a!), writes(lu!), writes(pivots!), writes(info!)],
+      operands: [reads(a), writes(lu), writes(pivots), writes(info)],
       parameters: luParameters.bytes({ ...attributes, batch }),
       threadgroups: [batch],
       threadgroup: threadsOf(attributes),
@@ -85,7 +85,7 @@ export const triangularMetal: MetalImplementation<ValuesOf<typeof triangularFiel
     return launchBatch(all, SERIAL * COMPLEX * all * rows ** 2 * columns, (batch) => ({
       file,
       name: "complex_triangular",
-      operands: [reads(a!), reads(b!), writes(x!)],
+      operands: [reads(a), reads(b), writes(x)],
       parameters: triangularParameters.bytes({ ...attributes, batch }),
       threadgroups: [Math.ceil(columns / COLUMNS), batch],
       threadgroup: threadsOf({ batch, rows, columns: COLUMNS }),
@@ -103,7 +103,7 @@ export const qrMetal: MetalImplementation<ValuesOf<typeof qrFields>> = {
     return launchBatch(all, SERIAL * workOf(size), (batch) => ({
       file: "linalg/complex_qr.metal",
       name: "complex_qr",
-      operands: [reads(a!), { tensor: work, access: "readwrite" }, writes(q!), writes(r!)],
+      operands: [reads(a), { tensor: work, access: "readwrite" }, writes(q), writes(r)],
       parameters: qrParameters.bytes({ ...attributes, batch }),
       threadgroups: [batch],
       threadgroup: threadsOf(size),

@@ -1,9 +1,11 @@
 /** Lowerings of linear algebra: implementations of its primitives for complex matrices. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { primitiveOf } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Operands } from "../../core/operands.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { conjugate } from "../../ops/complex/part.ts";
@@ -82,15 +84,15 @@ function run<Attributes>(
     attributes,
     operation,
   );
-  return specs.map(({ shape, dtype }, at) => (isComplex(dtype) ? ofPairs(results[at]!, shape) : results[at]!));
+  return specs.map(({ shape, dtype }, at) => (isComplex(dtype) ? ofPairs(results[at], shape) : results[at]));
 }
 
 define("cholesky", ([a], _, { specs, operation }) =>
-  run(complexCholesky, [pairsOf(a!)], specs, matricesOf(a!), operation),
+  run(complexCholesky, [pairsOf(a)], specs, matricesOf(a), operation),
 );
 
 define<{ pivot: boolean }>("luFactor", ([a], { pivot }, { specs, operation }) =>
-  run(complexLu, [pairsOf(a!)], specs, { ...matricesOf(a!), pivot }, operation),
+  run(complexLu, [pairsOf(a)], specs, { ...matricesOf(a), pivot }, operation),
 );
 
 interface Triangle {
@@ -100,10 +102,10 @@ interface Triangle {
 
 function triangular(a: Tensor, b: Tensor, triangle: Triangle, operation: string): Tensor {
   const spec = { shape: b.shape, dtype: b.dtype };
-  return run(complexTriangular, [pairsOf(a), pairsOf(b)], [spec], { ...matricesOf(b), ...triangle }, operation)[0]!;
+  return run(complexTriangular, [pairsOf(a), pairsOf(b)], [spec], { ...matricesOf(b), ...triangle }, operation)[0];
 }
 
-define<Triangle>("solveTriangular", ([a, b], triangle, { operation }) => [triangular(a!, b!, triangle, operation)]);
+define<Triangle>("solveTriangular", ([a, b], triangle, { operation }) => [triangular(a, b, triangle, operation)]);
 
 /** Solves A X = B, or Aᵀ X = B, from the factors of A = P L U. */
 function substituted(lu: Tensor, pivots: Tensor, b: Tensor, isTransposed: boolean, operation: string): Tensor {
@@ -116,27 +118,27 @@ function substituted(lu: Tensor, pivots: Tensor, b: Tensor, isTransposed: boolea
 }
 
 define<{ adjoint: boolean }>("luSolve", ([lu, pivots, b], { adjoint }, { operation }) => [
-  substituted(lu!, pivots!, b!, adjoint, operation),
+  substituted(lu, pivots, b, adjoint, operation),
 ]);
 
 define("solve", ([a, b], _, { specs, operation }) => {
-  const batch = a!.shape.slice(0, -2);
+  const batch = a.shape.slice(0, -2);
   const factorSpecs: OutputSpec[] = [
-    { shape: a!.shape, dtype: a!.dtype },
-    { shape: a!.shape.slice(0, -1), dtype: "int32" },
+    { shape: a.shape, dtype: a.dtype },
+    { shape: a.shape.slice(0, -1), dtype: "int32" },
     { shape: batch, dtype: "int32" },
   ];
   const [lu, pivots, info] = tupleOf(
-    run(complexLu, [pairsOf(a!)], factorSpecs, { ...matricesOf(a!), pivot: true }, operation),
+    run(complexLu, [pairsOf(a)], factorSpecs, { ...matricesOf(a), pivot: true }, operation),
     3,
   );
-  const right = b ?? expand(eye(a!.shape.at(-1)!, { dtype: a!.dtype }), a!.shape);
+  const right = b ?? expand(eye(lastElement(a.shape), { dtype: a.dtype }), a.shape);
   const x = substituted(lu, pivots, right, false, operation);
   return [x, info, lu, pivots].slice(0, specs.length);
 });
 
 define<{ width: number }>("qr", ([a], { width }, { specs, operation }) =>
-  run(complexQr, [pairsOf(a!)], specs, { ...matricesOf(a!), width }, operation),
+  run(complexQr, [pairsOf(a)], specs, { ...matricesOf(a), width }, operation),
 );
 
 /** A complex matrix times a real one. */
@@ -152,16 +154,16 @@ function phasesOf(x: Tensor): Tensor {
 }
 
 define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, { operation }) => {
-  const { batch, rows: size } = matricesOf(a!);
-  const { shape } = a!;
+  const { batch, rows: size } = matricesOf(a);
+  const { shape } = a;
   const lead = shape.slice(0, -2);
   const [t, q, notFinite] = tupleOf(
     run(
       complexTridiagonal,
-      [pairsOf(a!)],
+      [pairsOf(a)],
       [
-        { shape, dtype: realDType(a!.dtype) },
-        { shape, dtype: a!.dtype },
+        { shape, dtype: realDType(a.dtype) },
+        { shape, dtype: a.dtype },
         { shape: lead, dtype: "int32" },
       ],
       { batch, size, upper },
@@ -180,10 +182,10 @@ define<{ upper: boolean; vectors: boolean }>("eigh", ([a], { upper, vectors }, {
     { upper: false, vectors } as never,
     operation,
   );
-  const info = where(gt(notFinite, 0), notFinite, found[1]!);
-  if (!vectors) return [found[0]!, info];
-  const columns = timesReal(q, found[2]!, operation);
-  return [found[0]!, info, a!.size === 0 ? columns : mul(columns, conjugate(phasesOf(columns)))];
+  const info = where(gt(notFinite, 0), notFinite, found[1]);
+  if (!vectors) return [found[0], info];
+  const columns = timesReal(q, found[2], operation);
+  return [found[0], info, a.size === 0 ? columns : mul(columns, conjugate(phasesOf(columns)))];
 });
 
 interface Decomposition {
@@ -219,10 +221,10 @@ function decomposed(a: Tensor, vectors: boolean, full: boolean, operation: strin
   const sides = { shape: square, dtype: real };
   const specs: OutputSpec[] = vectors ? [sides, values, sides, info] : [values, info];
   const found = executeMany(primitiveOf("svd"), [b], specs, { vectors, full: false } as never, operation);
-  if (!vectors) return { u: undefined, s: found[0]!, vh: undefined, info: found[1]! };
-  const left = timesReal(narrow(q, -1, 0, columns), found[0]!, operation);
+  if (!vectors) return { u: undefined, s: found[0], vh: undefined, info: found[1] };
+  const left = timesReal(narrow(q, -1, 0, columns), found[0], operation);
   const u = width > columns ? cat([left, narrow(q, -1, columns, width - columns)], -1) : left;
-  const { dtype } = found[2]!;
+  const { dtype } = found[2];
   const pairs = new Tensor(
     ph.storage,
     dtype,
@@ -230,8 +232,8 @@ function decomposed(a: Tensor, vectors: boolean, full: boolean, operation: strin
     rowMajorStrides([batch, columns, 2 * columns]),
     0,
   );
-  const vh = ofPairs(matmul(reshape(found[2]!, [batch, columns, columns]), pairs), square);
-  return { u, s: found[1]!, vh, info: found[3]! };
+  const vh = ofPairs(matmul(reshape(found[2], [batch, columns, columns]), pairs), square);
+  return { u, s: found[1], vh, info: found[3] };
 }
 
 /**
@@ -240,7 +242,7 @@ function decomposed(a: Tensor, vectors: boolean, full: boolean, operation: strin
  */
 function oriented(u: Tensor, vh: Tensor): [u: Tensor, vh: Tensor] {
   if (u.size === 0 && vh.size === 0) return [u, vh];
-  const [left, right] = [u.shape.at(-1)!, vh.shape.at(-2)!];
+  const [left, right] = [lastElement(u.shape), vh.shape.at(-2)!];
   const count = Math.min(left, right);
   const ofU = u.size === 0 ? undefined : phasesOf(u);
   const turned = ofU ? mul(u, conjugate(ofU)) : u;
@@ -251,13 +253,13 @@ function oriented(u: Tensor, vh: Tensor): [u: Tensor, vh: Tensor] {
     const rest = narrow(vh, -2, count, right - count);
     parts.push(mul(rest, conjugate(mT(phasesOf(mT(rest))))));
   }
-  return [turned, parts.length === 1 ? parts[0]! : cat(parts, -2)];
+  return [turned, parts.length === 1 ? parts[0] : cat(parts, -2)];
 }
 
 define<{ vectors: boolean; full: boolean }>("svd", ([a], { vectors, full }, { operation }) => {
-  const { rows, columns } = matricesOf(a!);
+  const { rows, columns } = matricesOf(a);
   const isTall = rows >= columns;
-  const { u, s, vh, info } = decomposed(isTall ? a! : mH(a!), vectors, full, operation);
+  const { u, s, vh, info } = decomposed(isTall ? a : mH(a), vectors, full, operation);
   if (!u || !vh) return [s, info];
   const [left, right] = oriented(...((isTall ? [u, vh] : [mH(vh), mH(u)]) as [Tensor, Tensor]));
   return [left, s, right, info];
@@ -268,16 +270,16 @@ define<{ vectors: boolean; full: boolean }>("svd", ([a], { vectors, full }, { op
  * pairs: columns 2 j and 2 j + 1 stand for column j of A, so its rank is twice the rank of A.
  */
 define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { specs, operation }) => {
-  const { batch, rows, columns } = matricesOf(a!);
-  const { columns: sides } = matricesOf(b!);
+  const { batch, rows, columns } = matricesOf(a);
+  const { columns: sides } = matricesOf(b);
   const partOf = (x: Tensor, part: Part): Tensor => contiguous(plane(x, part));
   const [re, im] = tupleOf(
-    ([0, 1] as const).map((part) => reshape(partOf(a!, part), [batch, rows, columns])),
+    ([0, 1] as const).map((part) => reshape(partOf(a, part), [batch, rows, columns])),
     2,
   );
   const pairs = stack([cat([re, im], -2), cat([neg(im), re], -2)], -1);
   const matrix = reshape(pairs, [batch, 2 * rows, 2 * columns]);
-  const right = ([0, 1] as const).map((part) => reshape(partOf(b!, part), [batch, rows, sides]));
+  const right = ([0, 1] as const).map((part) => reshape(partOf(b, part), [batch, rows, sides]));
   const [x, rank, info] = executeMany(
     primitiveOf("lstsq"),
     [matrix, cat(right, -2)],
@@ -291,20 +293,20 @@ define<{ isPivoted: boolean; rcond: number }>("lstsq", ([a, b], attributes, { sp
   const found = reshape(x, [batch, columns, 2, sides]);
   const solution = joinedParts(select(found, 2, 0), select(found, 2, 1), operation);
   const halved = (counts: Tensor): Tensor => floorDivide(add(counts, 1), 2);
-  return [solution, halved(rank), halved(info)].map((result, at) => reshape(result, specs[at]!.shape));
+  return [solution, halved(rank), halved(info)].map((result, at) => reshape(result, specs[at].shape));
 });
 
 define<{ vectors: boolean }>("eig", ([a], { vectors }, { specs, operation }) => {
-  const { batch, rows: size } = matricesOf(a!);
-  const complex = isComplex(a!.dtype);
+  const { batch, rows: size } = matricesOf(a);
+  const complex = isComplex(a.dtype);
   const [values, ...others] = specs as [OutputSpec, ...OutputSpec[]];
   const flat = { shape: [batch, 1, size], dtype: values.dtype };
   const results = run(
     complexEig,
-    [complex ? pairsOf(a!) : dense(a!)],
+    [complex ? pairsOf(a) : dense(a)],
     [flat, ...others],
     { batch, size, complex, vectors },
     operation,
   );
-  return [reshape(results[0]!, values.shape), ...results.slice(1)];
+  return [reshape(results[0], values.shape), ...results.slice(1)];
 });

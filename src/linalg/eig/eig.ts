@@ -2,6 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { conjugate } from "../../ops/complex/part.ts";
 import type { ComplexFrom } from "../../ops/complex/parts.ts";
@@ -127,14 +128,15 @@ function gradientOf(
   if (values.size === 0) return null;
   const adjoint = mH(vectors);
   const parts: Tensor[] = [];
-  if (ofValues !== null) parts.push(mul(eye(values.shape.at(-1)!, { dtype: values.dtype }), unsqueeze(ofValues, -2)));
+  if (ofValues !== null)
+    parts.push(mul(eye(lastElement(values.shape), { dtype: values.dtype }), unsqueeze(ofValues, -2)));
   if (ofVectors !== null) {
     const product = matmul(adjoint, ofVectors);
     checkPhases(operation, product);
     const lengths = real(sum(mul(conjugate(vectors), ofVectors), -2));
     const projected = sub(product, mul(matmul(adjoint, vectors), unsqueeze(lengths, -2)));
     const gaps = conjugate(sub(unsqueeze(values, -2), unsqueeze(values, -1)));
-    const divisors = add(gaps, eye(values.shape.at(-1)!, { dtype: values.dtype }));
+    const divisors = add(gaps, eye(lastElement(values.shape), { dtype: values.dtype }));
     parts.push(div(sub(projected, diagonalPart(projected)), divisors));
   }
   if (parts.length === 0) return null;

@@ -21,7 +21,7 @@ export function launchBlocked(call: OperationCall<EighAttributes>): TicketRange 
   const { inputs, outputs, attributes } = call;
   const [a] = inputs;
   const { upper, vectors } = attributes;
-  const { batch, rows: size } = matricesOf(a!);
+  const { batch, rows: size } = matricesOf(a);
   const blocks = 2 * Math.ceil(size / TILE);
   const pairs = blocks / 2;
   const rounds = SWEEPS * (blocks - 1);
@@ -45,14 +45,14 @@ export function launchBlocked(call: OperationCall<EighAttributes>): TicketRange 
     });
   const tiles = (pairs * (pairs - 1)) / 2 + (vectors ? pairs * pairs : 0);
   return spanOf([
-    start("eigh_prepare", [reads(a!), ...[work, vt, scales, codes].map(writes)], []),
+    start("eigh_prepare", [reads(a), ...[work, vt, scales, codes].map(writes)], []),
     ...Array.from({ length: rounds }, (_, round) => [
       start("eigh_solve", [updates(work), writes(turns), updates(flags)], [pairs], round),
       start("eigh_apply", [updates(work), reads(turns), reads(flags), updates(vt)], [tiles], round),
     ]).flat(),
     start(
       "eigh_finish",
-      [...[work, vt, scales, codes, flags].map(reads), ...[eigenvalues!, info!, eigenvectors].map(writes)],
+      [...[work, vt, scales, codes, flags].map(reads), ...[eigenvalues, info, eigenvectors].map(writes)],
       [],
     ),
   ]);

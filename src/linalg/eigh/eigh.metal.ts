@@ -1,5 +1,6 @@
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
 import { launchBatch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { JACOBI, MAX_SIZE } from "../metal.ts";
@@ -18,12 +19,12 @@ const kernels = [
 export const eighMetal: MetalImplementation<EighAttributes, [Tensor, ...Tensor[]]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    const size = a!.shape.at(-1)!;
-    return noFloat64(call) ?? tooLarge(size) ?? fasterOnCpu("eigh", size > MAX_SIZE, factorWork(a!));
+    const size = lastElement(a.shape);
+    return noFloat64(call) ?? tooLarge(size) ?? fasterOnCpu("eigh", size > MAX_SIZE, factorWork(a));
   },
   run(call) {
     const [a] = call.inputs;
-    return a.shape.at(-1)! <= MAX_SIZE ? launchWhole(call) : launchBlocked(call);
+    return lastElement(a.shape) <= MAX_SIZE ? launchWhole(call) : launchBlocked(call);
   },
 };
 
@@ -39,12 +40,12 @@ function launchWhole({
   outputs,
   attributes: { upper, vectors },
 }: OperationCall<EighAttributes>): TicketRange {
-  const { batch, rows: size } = matricesOf(a!);
+  const { batch, rows: size } = matricesOf(a);
   const { rows, threads } = kernels.find((kernel) => size <= kernel.rows)!;
   return launchBatch(batch, JACOBI * batch * size ** 3, (count) => ({
     file: "linalg/eigh.metal",
     name: `${vectors ? "eigh" : "eigvalsh"}_${rows}`,
-    operands: [reads(a!), ...outputs.map(writes)],
+    operands: [reads(a), ...outputs.map(writes)],
     parameters: eighParameters.bytes({ batch: count, size, upper }),
     threadgroups: [count],
     threadgroup: threads,

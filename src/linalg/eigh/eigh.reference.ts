@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { EighAttributes } from "./primitive.ts";
@@ -9,7 +10,7 @@ const MAX_SWEEPS = 60;
 
 export const eighReference: Implementation<EighAttributes, [Tensor], [Tensor, Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [eigenvalues, info, eigenvectors], attributes: { upper } }) {
-    const size = a.shape.at(-1)!;
+    const size = lastElement(a.shape);
     const rounding = a.dtype === "float32" ? Math.fround : (value: number) => value;
     const results = matricesIn(a).map((matrix) => decompose(matrix, size, upper, rounding));
     store(
@@ -42,17 +43,17 @@ function decompose(
   const row = a.findIndex((value) => !Number.isFinite(value));
   if (row >= 0) return failed(size, Math.floor(row / size) + 1);
   const scale = powerOfTwoBelow(a.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0));
-  for (const index of a.keys()) a[index]! /= scale;
+  for (const index of a.keys()) a[index] /= scale;
   const rows = diagonalize(a, size);
   if (rows === undefined) return failed(size, size + 1);
-  const order = Array.from({ length: size }, (_, i) => i).sort((i, j) => a[i * size + i]! - a[j * size + j]! || i - j);
+  const order = Array.from({ length: size }, (_, i) => i).sort((i, j) => a[i * size + i] - a[j * size + j] || i - j);
   const eigenvectors = new Float64Array(size * size);
   for (const [column, from] of order.entries()) {
     const vector = rows.subarray(from * size, (from + 1) * size).map(rounding); // so that ties match those of float32
     const sign = signOf(vector);
-    for (let i = 0; i < size; i++) eigenvectors[i * size + column] = vector[i]! * sign;
+    for (let i = 0; i < size; i++) eigenvectors[i * size + column] = vector[i] * sign;
   }
-  return { eigenvalues: Float64Array.from(order, (i) => a[i * size + i]! * scale), eigenvectors, info: 0 };
+  return { eigenvalues: Float64Array.from(order, (i) => a[i * size + i] * scale), eigenvectors, info: 0 };
 }
 
 const failed = (size: number, info: number): Decomposition => ({
@@ -66,7 +67,7 @@ function symmetric(given: Float64Array, size: number, upper: boolean): Float64Ar
   const a = new Float64Array(size * size);
   for (let i = 0; i < size; i++)
     for (let j = 0; j <= i; j++) {
-      const value = upper ? given[j * size + i]! : given[i * size + j]!;
+      const value = upper ? given[j * size + i] : given[i * size + j];
       a[i * size + j] = value;
       a[j * size + i] = value;
     }
@@ -112,7 +113,7 @@ const SMALLEST = 2 ** -1000;
  * Rotates rows and columns p and q so that A[p, q] becomes 0. Returns false if it is negligible and is just set to 0.
  */
 function annihilate(a: Float64Array, v: Float64Array, size: number, p: number, q: number): boolean {
-  const [pp, qq, pq] = [a[p * size + p]!, a[q * size + q]!, a[p * size + q]!];
+  const [pp, qq, pq] = [a[p * size + p], a[q * size + q], a[p * size + q]];
   const negligible = EPSILON * Math.sqrt(Math.abs(pp)) * Math.sqrt(Math.abs(qq));
   a[p * size + q] = 0;
   a[q * size + p] = 0;
@@ -124,11 +125,11 @@ function annihilate(a: Float64Array, v: Float64Array, size: number, p: number, q
   a[p * size + p] = pp - tangent * pq;
   a[q * size + q] = qq + tangent * pq;
   for (let k = 0; k < size; k++) {
-    const [x, y] = [v[p * size + k]!, v[q * size + k]!];
+    const [x, y] = [v[p * size + k], v[q * size + k]];
     v[p * size + k] = cosine * x - sine * y;
     v[q * size + k] = sine * x + cosine * y;
     if (k === p || k === q) continue;
-    const [kp, kq] = [a[p * size + k]!, a[q * size + k]!];
+    const [kp, kq] = [a[p * size + k], a[q * size + k]];
     a[p * size + k] = a[k * size + p] = cosine * kp - sine * kq;
     a[q * size + k] = a[k * size + q] = sine * kp + cosine * kq;
   }

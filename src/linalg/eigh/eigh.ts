@@ -1,6 +1,7 @@
 import { needsGradient, record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
@@ -131,7 +132,7 @@ function gradientOf(
     const skew = mul(sub(product, mH(product)), 0.5);
     const antisymmetric = isComplex(skew.dtype) ? withoutDiagonal(skew) : skew;
     const gaps = sub(unsqueeze(values, -2), unsqueeze(values, -1));
-    const divisors = add(gaps, eye(values.shape.at(-1)!, { dtype: values.dtype }));
+    const divisors = add(gaps, eye(lastElement(values.shape), { dtype: values.dtype }));
     parts.push(matmul(vectors, div(antisymmetric, divisors)));
   }
   const [first, second] = parts;
@@ -141,7 +142,7 @@ function gradientOf(
 
 /** Runs the primitive, and returns the eigenvalues, and the eigenvectors if they are computed. */
 function run(operation: string, a: Tensor, { upper, vectors }: EighAttributes): [Tensor, ...Tensor[]] {
-  const size = a.shape.at(-1)!;
+  const size = lastElement(a.shape);
   // Avoids a copy by reading the other triangle of the transpose. For a complex matrix, that triangle would be
   // conjugated.
   const isFlipped = !isComplex(a.dtype) && isTransposed(a);

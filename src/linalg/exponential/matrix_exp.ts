@@ -1,5 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { lastElement } from "../../core/collections.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { clone } from "../../ops/copy/copy.ts";
@@ -55,7 +56,7 @@ function exponential(a: Tensor): Tensor {
   const output = noGrad(() => ofBatch(a));
   record("matrixExp", [a], [output], [a], ([gradient], [saved]) => {
     if (a.size === 0) return [gradient];
-    const size = saved.shape.at(-1)!;
+    const size = lastElement(saved.shape);
     const [transposed, scale] = [mT(saved), noGrad(() => usableNorms(gradient))];
     const upper = cat([transposed, div(gradient, scale)], -1);
     const block = cat([upper, cat([zerosLike(transposed), transposed], -1)], -2);
@@ -81,13 +82,13 @@ function ofBatch(a: Tensor): Tensor {
   const all = reshape(a, [batch, rows, rows]);
   const plans = Array.from(oneNorms(all).dataSync() as ArrayLike<number>, (norm) => planOf(norm, a.dtype));
   const order = [...plans.keys()].sort(
-    (i, j) => plans[i]!.degree - plans[j]!.degree || plans[i]!.squarings - plans[j]!.squarings || i - j,
+    (i, j) => plans[i].degree - plans[j].degree || plans[i].squarings - plans[j].squarings || i - j,
   );
   const isSorted = order.every((from, at) => from === at);
   const sorted = isSorted ? all : indexSelect(all, 0, indices(order));
   const result = ofSorted(
     sorted,
-    order.map((from) => plans[from]!),
+    order.map((from) => plans[from]),
   );
   const inverse = new Array<number>(batch);
   for (const [at, from] of order.entries()) inverse[from] = at;
@@ -105,7 +106,7 @@ interface Plan {
 function ofSorted(all: Tensor, plans: readonly Plan[]): Tensor {
   const parts: Tensor[] = [];
   for (let start = 0; start < plans.length; ) {
-    const { degree } = plans[start]!;
+    const { degree } = plans[start];
     const run = plans.slice(start).filter((plan) => plan.degree === degree);
     const matrices = narrow(all, 0, start, run.length);
     parts.push(...squared(taylor(degree, scaledDown(matrices, run)), run));
@@ -114,7 +115,7 @@ function ofSorted(all: Tensor, plans: readonly Plan[]): Tensor {
   return joined(parts);
 }
 
-const joined = (parts: readonly Tensor[]): Tensor => (parts.length === 1 ? parts[0]! : cat(parts, 0));
+const joined = (parts: readonly Tensor[]): Tensor => (parts.length === 1 ? parts[0] : cat(parts, 0));
 
 /** A / 2ˢ, in two steps, because 2⁻ˢ may underflow. */
 function scaledDown(a: Tensor, plans: readonly Plan[]): Tensor {

@@ -3,6 +3,7 @@
  * and 18. Source: P. Bader, S. Blanes and F. Casas, "Computing the Matrix Exponential with an Optimized Taylor
  * Polynomial Approximation", Mathematics 7 (2019). A test expands the polynomials.
  */
+import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul } from "../../ops/elementwise/arithmetic.ts";
@@ -29,13 +30,13 @@ const norms: Readonly<Record<"float32" | "float64", readonly number[]>> = {
 export function planOf(norm: number, dtype: DType): { degree: Degree; squarings: number } {
   const limits = norms[realDType(dtype) === "float64" ? "float64" : "float32"];
   const at = limits.findIndex((limit) => norm <= limit);
-  if (at >= 0) return { degree: degrees[at]!, squarings: 0 };
-  return { degree: 18, squarings: Number.isFinite(norm) ? Math.ceil(Math.log2(norm / limits.at(-1)!)) : 0 };
+  if (at >= 0) return { degree: degrees[at], squarings: 0 };
+  return { degree: 18, squarings: Number.isFinite(norm) ? Math.ceil(Math.log2(norm / lastElement(limits))) : 0 };
 }
 
 /** Evaluates the polynomial of a degree at each matrix. */
 export function taylor(degree: Degree, a: Tensor): Tensor {
-  const one = eye(a.shape.at(-1)!, { dtype: a.dtype });
+  const one = eye(lastElement(a.shape), { dtype: a.dtype });
   if (degree === 1) return add(one, a);
   const a2 = matmul(a, a);
   if (degree === 2) return combined([1, 1, 1 / 2], [one, a, a2]);
@@ -98,6 +99,6 @@ function degree18(powers: readonly Tensor[]): Tensor {
 
 /** Σ factor · matrix, skipping factors of 0. */
 function combined(factors: readonly number[], matrices: readonly Tensor[]): Tensor {
-  const terms = factors.flatMap((factor, at) => (factor === 0 ? [] : [mul(matrices[at]!, factor)]));
+  const terms = factors.flatMap((factor, at) => (factor === 0 ? [] : [mul(matrices[at], factor)]));
   return terms.reduce((total, term) => add(total, term));
 }

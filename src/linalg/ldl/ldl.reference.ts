@@ -28,7 +28,7 @@ export const ldlSolveReference: Implementation<undefined, [Tensor, Tensor, Tenso
     const factors = matricesIn(ld);
     const solutions = matricesIn(b);
     for (const [at, solution] of solutions.entries())
-      solve(factors[at]!, [...all.slice(at * size, (at + 1) * size)], solution, columns);
+      solve(factors[at], [...all.slice(at * size, (at + 1) * size)], solution, columns);
     storeMatrices(x, solutions);
   },
 };
@@ -62,7 +62,7 @@ function factorize(a: Float64Array, size: number): Factors {
 
 /** Returns the row to swap with the last row of the next block, and the block's size. */
 function pivotOf(a: Float64Array, size: number, k: number): [row: number, width: 1 | 2] {
-  const element = (i: number, j: number): number => Math.abs(i >= j ? a[i * size + j]! : a[j * size + i]!);
+  const element = (i: number, j: number): number => Math.abs(i >= j ? a[i * size + j] : a[j * size + i]);
   let row = k;
   let column = 0;
   for (let i = k + 1; i < size; i++) if (element(i, k) > column) [row, column] = [i, element(i, k)];
@@ -75,7 +75,7 @@ function pivotOf(a: Float64Array, size: number, k: number): [row: number, width:
 }
 
 const swapElements = (a: Float64Array, i: number, j: number): void => {
-  [a[i], a[j]] = [a[j]!, a[i]!];
+  [a[i], a[j]] = [a[j], a[i]];
 };
 
 /** Swaps rows and columns in the lower triangle, from column `from` on. */
@@ -92,12 +92,12 @@ function eliminate(a: Float64Array, size: number, k: number, width: 1 | 2): void
   const next = k + width;
   const before = a.slice();
   for (let i = next; i < size; i++) {
-    const row = Array.from({ length: width }, (_, at) => before[i * size + k + at]!);
+    const row = Array.from({ length: width }, (_, at) => before[i * size + k + at]);
     for (const [at, value] of divided(block, row).entries()) a[i * size + k + at] = value;
   }
   for (let i = next; i < size; i++)
     for (let j = next; j <= i; j++)
-      for (let at = 0; at < width; at++) a[i * size + j]! -= before[i * size + k + at]! * a[j * size + k + at]!;
+      for (let at = 0; at < width; at++) a[i * size + j] -= before[i * size + k + at] * a[j * size + k + at];
 }
 
 interface Block {
@@ -107,16 +107,16 @@ interface Block {
 }
 
 const blockOf = (a: Float64Array, size: number, k: number, width: number): Block => ({
-  upper: a[k * (size + 1)]!,
-  off: width === 2 ? a[(k + 1) * size + k]! : 0,
-  lower: width === 2 ? a[(k + 1) * (size + 1)]! : 0,
+  upper: a[k * (size + 1)],
+  off: width === 2 ? a[(k + 1) * size + k] : 0,
+  lower: width === 2 ? a[(k + 1) * (size + 1)] : 0,
 });
 
 /** Solves a system with a 1 × 1 or 2 × 2 block; a 2 × 2 block is scaled by its off-diagonal element. */
 function divided({ upper, off, lower }: Block, right: readonly number[]): number[] {
   const [first, second] = right;
-  if (second === undefined) return [first! / upper];
-  const [u, l, x, y] = [upper / off, lower / off, first! / off, second / off];
+  if (second === undefined) return [first / upper];
+  const [u, l, x, y] = [upper / off, lower / off, first / off, second / off];
   return [(l * x - y) / (u * l - 1), (u * y - x) / (u * l - 1)];
 }
 
@@ -124,27 +124,27 @@ function divided({ upper, off, lower }: Block, right: readonly number[]): number
 function solve(ld: Float64Array, pivots: readonly number[], b: Float64Array, columns: number): void {
   const size = pivots.length;
   const swapRows = (i: number): void => {
-    const other = Math.abs(pivots[i]!) - 1;
+    const other = Math.abs(pivots[i]) - 1;
     if (other === i || other < 0 || other >= size) return;
     for (let c = 0; c < columns; c++) swapElements(b, i * columns + c, other * columns + c);
   };
   const subtract = (to: number, from: number, factor: number): void => {
-    for (let c = 0; c < columns; c++) b[to * columns + c]! -= factor * b[from * columns + c]!;
+    for (let c = 0; c < columns; c++) b[to * columns + c] -= factor * b[from * columns + c];
   };
   for (let k = 0; k < size; ) {
-    const width = pivots[k]! < 0 && k + 1 < size ? 2 : 1;
+    const width = pivots[k] < 0 && k + 1 < size ? 2 : 1;
     swapRows(k + width - 1);
-    for (let i = k + width; i < size; i++) for (let j = k; j < k + width; j++) subtract(i, j, ld[i * size + j]!);
+    for (let i = k + width; i < size; i++) for (let j = k; j < k + width; j++) subtract(i, j, ld[i * size + j]);
     const block = blockOf(ld, size, k, width);
     for (let c = 0; c < columns; c++) {
-      const right = Array.from({ length: width }, (_, at) => b[(k + at) * columns + c]!);
+      const right = Array.from({ length: width }, (_, at) => b[(k + at) * columns + c]);
       for (const [at, value] of divided(block, right).entries()) b[(k + at) * columns + c] = value;
     }
     k += width;
   }
   for (let k = size - 1; k >= 0; ) {
-    const first = pivots[k]! < 0 && k > 0 ? k - 1 : k;
-    for (let i = k + 1; i < size; i++) for (let j = first; j <= k; j++) subtract(j, i, ld[i * size + j]!);
+    const first = pivots[k] < 0 && k > 0 ? k - 1 : k;
+    for (let i = k + 1; i < size; i++) for (let j = first; j <= k; j++) subtract(j, i, ld[i * size + j]);
     swapRows(k);
     k = first - 1;
   }

@@ -1,5 +1,6 @@
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { lastElement } from "../../core/collections.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { conjugate } from "../../ops/complex/part.ts";
 import { complexOf, imag } from "../../ops/complex/parts.ts";
@@ -138,7 +139,7 @@ function scaleOfLog(ofSign: Tensor | null, ofLog: Tensor | null, phase: Tensor):
 
 /** The sign of the permutation: −1 for an odd number of swaps. */
 function parity(pivots: Tensor<"int32">, dtype: DType): Tensor {
-  const isKept = eq(pivots, arange(1, pivots.shape.at(-1)! + 1, { dtype: "int32" }));
+  const isKept = eq(pivots, arange(1, lastElement(pivots.shape) + 1, { dtype: "int32" }));
   return prod(sub(mul(toDType(isKept, dtype), 2), 1), { dim: -1 });
 }
 

@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import {
@@ -35,7 +36,7 @@ export const solveCpu: Implementation<undefined, [Tensor, ...Tensor[]], [Tensor,
 export const luPermutationCpu: Implementation<LuPermutationAttributes, [Tensor], [Tensor]> = {
   run({ operation, inputs: [pivots], outputs: [permutation], attributes }) {
     const { batch, columns } = matricesOf(pivots);
-    const rows = permutation.shape.at(-1)!;
+    const rows = lastElement(permutation.shape);
     luPermutationCall(operation, { batch, rows, pivots: columns, ...attributes }, [pivots, permutation]);
   },
 };

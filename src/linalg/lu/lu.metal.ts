@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { MAX_SIZE, SERIAL } from "../metal.ts";
@@ -63,7 +64,7 @@ export const luSolveMetal: MetalImplementation<LuSolveAttributes, [Tensor, Tenso
 export const solveMetal: MetalImplementation<undefined, [Tensor, ...Tensor[]], [Tensor, Tensor, Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    return noFloat64(call) ?? fasterOnCpu("lu", a!.shape.at(-1)! > MAX_SIZE, factorWork(a));
+    return noFloat64(call) ?? fasterOnCpu("lu", lastElement(a.shape) > MAX_SIZE, factorWork(a));
   },
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
     const { batch, rows: size, columns } = matricesOf(x);
@@ -88,7 +89,7 @@ export const solveMetal: MetalImplementation<undefined, [Tensor, ...Tensor[]], [
 export const luPermutationMetal: MetalImplementation<LuPermutationAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [pivots], outputs: [permutation], attributes }) {
     const { batch, columns } = matricesOf(pivots);
-    const rows = permutation.shape.at(-1)!;
+    const rows = lastElement(permutation.shape);
     return launch({
       file,
       name: "lu_permutation",

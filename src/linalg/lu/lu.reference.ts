@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
@@ -29,7 +30,7 @@ export const luSolveReference: Implementation<LuSolveAttributes, [Tensor, Tensor
     const all = toNumbers(pivots);
     const solutions = matricesIn(b).map((side, at) => {
       const swaps = [...all.slice(at * size, (at + 1) * size)].map((pivot) => pivot - 1);
-      return solve({ a: factors[at]!, pivots: swaps }, side, columns, adjoint);
+      return solve({ a: factors[at], pivots: swaps }, side, columns, adjoint);
     });
     storeMatrices(x, solutions);
   },
@@ -42,7 +43,7 @@ export const solveReference: Implementation<undefined, [Tensor, ...Tensor[]], [T
     const right = b ? matricesIn(b) : factors.map(() => identity(size));
     storeInfo(factors, info);
     if (lu && pivots) storeFactors(factors, lu, pivots);
-    const solutions = factors.map((factor, at) => solve(factor, right[at]!, columns, false));
+    const solutions = factors.map((factor, at) => solve(factor, right[at], columns, false));
     storeMatrices(x, solutions);
   },
 };
@@ -50,7 +51,7 @@ export const solveReference: Implementation<undefined, [Tensor, ...Tensor[]], [T
 export const luPermutationReference: Implementation<LuPermutationAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [pivots], outputs: [permutation], attributes: { inverse } }) {
     const { batch, columns } = matricesOf(pivots);
-    const rows = permutation.shape.at(-1)!;
+    const rows = lastElement(permutation.shape);
     const all = toNumbers(pivots);
     const orders = Array.from({ length: batch }, (_, at) => {
       const order = Float64Array.from({ length: rows }, (_, row) => row);
@@ -97,13 +98,13 @@ function factorize(a: Float64Array, rows: number, columns: number, pivot: boolea
   let info = 0;
   for (let k = 0; k < Math.min(rows, columns); k++) {
     pivots[k] = pivot ? pivotOf(a, rows, columns, k) : k;
-    swap(a, columns, k, pivots[k]!);
-    const top = a[k * columns + k]!;
+    swap(a, columns, k, pivots[k]);
+    const top = a[k * columns + k];
     if (top === 0 && info === 0) info = k + 1;
     for (let i = k + 1; i < rows; i++) {
-      if (!(top === 0 && pivot)) a[i * columns + k]! /= top;
-      const factor = a[i * columns + k]!;
-      for (let j = k + 1; j < columns; j++) a[i * columns + j]! -= factor * a[k * columns + j]!;
+      if (!(top === 0 && pivot)) a[i * columns + k] /= top;
+      const factor = a[i * columns + k];
+      for (let j = k + 1; j < columns; j++) a[i * columns + j] -= factor * a[k * columns + j];
     }
   }
   return { a, pivots, info };
@@ -114,7 +115,7 @@ function factorize(a: Float64Array, rows: number, columns: number, pivot: boolea
  */
 function pivotOf(a: Float64Array, rows: number, columns: number, k: number): number {
   let best = k;
-  for (let i = k + 1; i < rows; i++) if (Math.abs(a[i * columns + k]!) > Math.abs(a[best * columns + k]!)) best = i;
+  for (let i = k + 1; i < rows; i++) if (Math.abs(a[i * columns + k]) > Math.abs(a[best * columns + k])) best = i;
   return best;
 }
 
@@ -129,7 +130,7 @@ function swap(a: Float64Array, columns: number, i: number, j: number): void {
 function swapRows(x: Float64Array, rows: number, columns: number, pivots: readonly number[], isBack: boolean): void {
   for (let step = 0; step < pivots.length; step++) {
     const k = isBack ? pivots.length - 1 - step : step;
-    if (pivots[k]! >= 0 && pivots[k]! < rows) swap(x, columns, k, pivots[k]!);
+    if (pivots[k] >= 0 && pivots[k] < rows) swap(x, columns, k, pivots[k]);
   }
 }
 
@@ -141,7 +142,7 @@ function solve(
   adjoint: boolean,
 ): Float64Array {
   const size = pivots.length;
-  const element = (i: number, k: number): number => (adjoint ? a[k * size + i]! : a[i * size + k]!);
+  const element = (i: number, k: number): number => (adjoint ? a[k * size + i] : a[i * size + k]);
   if (!adjoint) swapRows(b, size, columns, pivots, false);
   for (const upper of [false, true])
     for (let step = 0; step < size; step++) {
@@ -149,10 +150,10 @@ function solve(
       for (let known = 0; known < step; known++) {
         const k = upper ? size - 1 - known : known;
         const factor = element(i, k);
-        for (let column = 0; column < columns; column++) b[i * columns + column]! -= factor * b[k * columns + column]!;
+        for (let column = 0; column < columns; column++) b[i * columns + column] -= factor * b[k * columns + column];
       }
       if (upper === adjoint) continue; // L's diagonal is 1
-      for (let column = 0; column < columns; column++) b[i * columns + column]! /= element(i, i);
+      for (let column = 0; column < columns; column++) b[i * columns + column] /= element(i, i);
     }
   if (adjoint) swapRows(b, size, columns, pivots, true);
   return b;

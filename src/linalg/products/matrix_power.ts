@@ -1,3 +1,4 @@
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
@@ -29,7 +30,7 @@ export function matrixPower<D extends DType>(a: Tensor<D>, n: number): Tensor<D>
 export function matrixPower(...values: unknown[]): Tensor {
   const { a, n } = matrixPowerParameters(values);
   const matrix = squareNumbers(a);
-  if (n === 0) return clone(expand(eye(a.shape.at(-1)!, { dtype: a.dtype }), a.shape));
+  if (n === 0) return clone(expand(eye(lastElement(a.shape), { dtype: a.dtype }), a.shape));
   if (n < 0 && !hasGradients(a.dtype))
     throw new DTypeError("matrixPower", "notAFloat", `expected floats for a negative power, got ${a.describe()}`);
   const base = n < 0 ? inv(matrix) : matrix;

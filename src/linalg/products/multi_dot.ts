@@ -1,3 +1,4 @@
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { checkSameDType } from "../../ops/matmul/checks.ts";
@@ -26,11 +27,11 @@ export function multiDot(...values: unknown[]): Tensor {
   if (tensors.length < 2)
     throw new ArgumentError("multiDot", "tooFewTensors", `expected at least two tensors, got ${tensors.length}`);
   checkSameDType("multiDot", tensors);
-  const [first, last] = [tensors[0]!, tensors.at(-1)!];
+  const [first, last] = [tensors[0], lastElement(tensors)];
   const matrices = tensors.map((tensor, at) => asMatrix(tensor, at, tensors.length));
   checkInnerSizes(matrices);
   const result = multiplied(matrices, bestSplits(sizesOf(matrices)), 0, matrices.length - 1);
-  return reshape(result, [...first.shape.slice(0, -1), ...(last.rank === 1 ? [] : [last.shape[1]!])]);
+  return reshape(result, [...first.shape.slice(0, -1), ...(last.rank === 1 ? [] : [last.shape[1]])]);
 }
 const multiDotParameters = parameters("multiDot", { tensors: operand(tensorList) });
 
@@ -56,8 +57,8 @@ function checkInnerSizes(matrices: readonly Tensor[]): void {
 
 /** The rows of the first matrix, then the columns of each. */
 const sizesOf = (matrices: readonly Tensor[]): number[] => [
-  matrices[0]!.shape[0]!,
-  ...matrices.map(({ shape }) => shape[1]!),
+  matrices[0].shape[0],
+  ...matrices.map(({ shape }) => shape[1]),
 ];
 
 /**
@@ -71,17 +72,17 @@ export function bestSplits(sizes: readonly number[]): number[][] {
   for (let length = 2; length <= count; length++)
     for (let i = 0; i + length <= count; i++) {
       const j = i + length - 1;
-      costs[i]![j] = Number.POSITIVE_INFINITY;
+      costs[i][j] = Number.POSITIVE_INFINITY;
       for (let cut = i; cut < j; cut++) {
-        const cost = costs[i]![cut]! + costs[cut + 1]![j]! + sizes[i]! * sizes[cut + 1]! * sizes[j + 1]!;
-        if (cost < costs[i]![j]!) [costs[i]![j], splits[i]![j]] = [cost, cut];
+        const cost = costs[i][cut] + costs[cut + 1][j] + sizes[i] * sizes[cut + 1] * sizes[j + 1];
+        if (cost < costs[i][j]) [costs[i][j], splits[i][j]] = [cost, cut];
       }
     }
   return splits;
 }
 
 function multiplied(matrices: readonly Tensor[], splits: readonly number[][], i: number, j: number): Tensor {
-  if (i === j) return matrices[i]!;
-  const cut = splits[i]![j]!;
+  if (i === j) return matrices[i];
+  const cut = splits[i][j];
   return matmul(multiplied(matrices, splits, i, cut), multiplied(matrices, splits, cut + 1, j));
 }

@@ -2,9 +2,11 @@
  * Reflections of matrices larger than threadgroup memory: a fixed number of dispatches per block of columns, for any
  * batch size.
  */
+
 import type { TicketRange } from "../../backend/backend.ts";
 import { launch, type Operand, reads, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
@@ -39,7 +41,7 @@ const parametersOf = (
 ): Uint8Array => {
   const { rows, columns } = matricesOf(a);
   return qrStepParameters.bytes({
-    ...{ rows, columns, count: tau.shape.at(-1)!, first: 0, width: 0, begin: 0, transpose: false },
+    ...{ rows, columns, count: lastElement(tau.shape), first: 0, width: 0, begin: 0, transpose: false },
     ...step,
   });
 };
@@ -60,7 +62,7 @@ export function factorBlocks(from: Tensor, blocks: Blocks): TicketRange[] {
   const { batch, rows, columns } = matricesOf(from);
   const { a, tau } = blocks;
   const copied = run("copy_matrix", [reads(from), writes(a)], parametersOf(blocks), [columns, rows, batch]);
-  const count = tau.shape.at(-1)!;
+  const count = lastElement(tau.shape);
   const steps = blocksOf(count).flatMap((first) => {
     const panel = launch({
       ...{ file: "linalg/qr_blocks.metal", name: "factor_panel" },
@@ -78,7 +80,7 @@ export function factorBlocks(from: Tensor, blocks: Blocks): TicketRange[] {
 export function formTriangles(
   blocks: Blocks,
   first = 0,
-  count = blocksOf(blocks.tau.shape.at(-1)!).length,
+  count = blocksOf(lastElement(blocks.tau.shape)).length,
 ): TicketRange {
   return launch({
     ...{ file: "linalg/qr_blocks.metal", name: "form_triangles" },
@@ -110,8 +112,8 @@ function applyOne(blocks: Blocks, c: Tensor, step: Step): TicketRange[] {
 
 /** Replaces C by Q C or Qᵀ C; `isUnit` if C is a unit matrix, which saves work. */
 export function applyBlocks(blocks: Blocks, c: Tensor, transpose: boolean, isUnit = false): TicketRange[] {
-  const width = c.shape.at(-1)!;
-  const firsts = blocksOf(blocks.tau.shape.at(-1)!);
+  const width = lastElement(c.shape);
+  const firsts = blocksOf(lastElement(blocks.tau.shape));
   return (transpose ? firsts : firsts.reverse()).flatMap((first) =>
     applyOne(blocks, c, { first, width, begin: isUnit ? first : 0, transpose }),
   );

@@ -1,5 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { SERIAL } from "../metal.ts";
@@ -11,13 +12,13 @@ import { qrParameters } from "./primitive.ts";
 export const productMetal: MetalImplementation<undefined, [Tensor, Tensor], [Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
-    const { rows, columns } = matricesOf(a!);
-    return noFloat64(call) ?? fasterOnCpu("qr", !fitsThreadgroup(rows, columns), factorWork(a!));
+    const { rows, columns } = matricesOf(a);
+    return noFloat64(call) ?? fasterOnCpu("qr", !fitsThreadgroup(rows, columns), factorWork(a));
   },
   run({ inputs: [a, tau], outputs: [q] }) {
     const sizes = matricesOf(a);
     const { batch, rows, columns } = sizes;
-    const reflectors = tau.shape.at(-1)!;
+    const reflectors = lastElement(tau.shape);
     if (!fitsThreadgroup(rows, columns)) {
       using triangles = trianglesFor(batch, reflectors);
       const blocks = { a: a, tau: tau, triangles };
@@ -29,7 +30,7 @@ export const productMetal: MetalImplementation<undefined, [Tensor, Tensor], [Ten
       file: "linalg/qr.metal",
       name: "householder_product",
       operands: [reads(a), reads(tau), writes(q)],
-      parameters: qrParameters.bytes({ ...sizes, batch: count, width: q.shape.at(-1)!, reflectors, stride, team }),
+      parameters: qrParameters.bytes({ ...sizes, batch: count, width: lastElement(q.shape), reflectors, stride, team }),
       threadgroups: [count],
       threadgroup: threadsOf(columns, team),
       threadgroupMemory: [bytesFor(matrixFloats(rows, columns))],

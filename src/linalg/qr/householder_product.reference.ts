@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { toNumbers } from "../../backend/reference/elements.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
@@ -9,7 +10,7 @@ export const productReference: Implementation<undefined, [Tensor, Tensor], [Tens
   run({ inputs: [a, tau], outputs: [q] }) {
     const { rows, columns: stride } = matricesOf(a);
     const { columns: width } = matricesOf(q);
-    const count = tau.shape.at(-1)!;
+    const count = lastElement(tau.shape);
     const scales = toNumbers(tau);
     const products = matricesIn(a).map((matrix, at) => {
       const result = unitMatrix(rows, width);

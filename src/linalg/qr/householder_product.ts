@@ -1,6 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
@@ -54,8 +55,8 @@ export function reflectionOperands(operation: string, a: Tensor, tau: Tensor): [
   const scales = floatOperand(operation, tau, "tau");
   checkSameDType(operation, a, tau);
   const batch = a.shape.slice(0, -2);
-  const most = Math.min(a.shape.at(-1)!, a.shape.at(-2)!);
-  if (tau.rank === a.rank - 1 && sameShape(tau.shape.slice(0, -1), batch) && tau.shape.at(-1)! <= most)
+  const most = Math.min(lastElement(a.shape), a.shape.at(-2)!);
+  if (tau.rank === a.rank - 1 && sameShape(tau.shape.slice(0, -1), batch) && lastElement(tau.shape) <= most)
     return [matrix, scales];
   throw new ShapeError(
     operation,

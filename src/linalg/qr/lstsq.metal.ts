@@ -1,6 +1,7 @@
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
 import { launch, launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { SERIAL } from "../metal.ts";
@@ -27,8 +28,8 @@ interface Sizes {
  */
 export const lstsqMetal: MetalImplementation<LstsqAttributes, [Tensor, Tensor, ...Tensor[]]> = {
   unsupported(call) {
-    const { batch, rows, columns } = matricesOf(call.inputs[0]!);
-    const width = call.inputs[1]!.shape.at(-1)!;
+    const { batch, rows, columns } = matricesOf(call.inputs[0]);
+    const width = lastElement(call.inputs[1].shape);
     const work = batch * rows * columns * (Math.min(rows, columns) + width);
     return noFloat64(call) ?? tooLarge(call) ?? fasterOnCpu("qr", !fits({ rows, columns }), work);
   },
@@ -56,7 +57,7 @@ export const lstsqMetal: MetalImplementation<LstsqAttributes, [Tensor, Tensor, .
  * a triangle may have any size.
  */
 function tooLarge({ inputs: [a], attributes: { isPivoted } }: Omit<Call, "outputs">): string | undefined {
-  const { rows, columns } = matricesOf(a!);
+  const { rows, columns } = matricesOf(a);
   if (fits({ rows, columns }) || (rows >= columns && (!isPivoted || fits({ rows: columns, columns }))))
     return undefined;
   const what =
@@ -110,7 +111,7 @@ function solveTriangle({ operation, outputs, attributes }: Call, a: Tensor, b: T
   using sides = scratchTensor([batch, columns, width], "float32");
   const taken = launch({
     ...{ file: "linalg/lstsq.metal", name: "take_triangle" },
-    operands: [reads(a), reads(b), ...[sides, triangle, rank!, info!].map(writes)],
+    operands: [reads(a), reads(b), ...[sides, triangle, rank, info].map(writes)],
     parameters: lstsqParameters.bytes({
       ...{ batch, rows: columns, columns, width, aRows: sizes.rows, bRows, stride: 0, team: 0 },
       ...{ isTriangle: true, ...attributes },
@@ -118,7 +119,7 @@ function solveTriangle({ operation, outputs, attributes }: Call, a: Tensor, b: T
     ...{ threadgroups: [batch], threadgroup: MOST_GROUPS * LANES },
   });
   const solved = triangularMetal.run({
-    ...{ operation, inputs: [triangle, sides], outputs: [x!] },
+    ...{ operation, inputs: [triangle, sides], outputs: [x] },
     attributes: { upper: true, unitDiagonal: false },
   });
   return spanOf([taken, solved!]);

@@ -2,6 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -130,7 +131,7 @@ const lstsqParameters = parameters("lstsq", {
 
 /** Machine epsilon times the larger size. */
 const defaultRcond = ({ dtype, shape }: Tensor): number =>
-  epsilonOf(computeDType(dtype)) * Math.max(shape.at(-1)!, shape.at(-2)!);
+  epsilonOf(computeDType(dtype)) * Math.max(lastElement(shape), shape.at(-2)!);
 
 function checkRows(a: Tensor, b: Tensor, right: Tensor): void {
   if (right.shape.at(-2) === a.shape.at(-2)) return;
@@ -203,7 +204,7 @@ function byReflections(a: Tensor, b: Tensor, { driver, rcond }: Settings): Least
     lstsqPrimitive,
     [dense(a), dense(b)],
     [
-      { shape: [...batch, a.shape.at(-1)!, b.shape.at(-1)!], dtype },
+      { shape: [...batch, lastElement(a.shape), lastElement(b.shape)], dtype },
       { shape: batch, dtype: "int32" },
       { shape: batch, dtype: "int32" },
     ],

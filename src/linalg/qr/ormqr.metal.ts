@@ -1,5 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { SERIAL } from "../metal.ts";
@@ -17,15 +18,15 @@ const LEAST_TILE = 32;
 export const ormqrMetal: MetalImplementation<OrmqrAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   unsupported(call) {
     const [, tau, c] = call.inputs;
-    const { batch, rows, columns } = matricesOf(c!);
-    const work = batch * rows * columns * tau!.shape.at(-1)!;
+    const { batch, rows, columns } = matricesOf(c);
+    const work = batch * rows * columns * lastElement(tau.shape);
     return noFloat64(call) ?? fasterOnCpu("qr", tileFor(rows) < LEAST_TILE, work);
   },
   run({ inputs: [a, tau, c], outputs: [product], attributes }) {
     const sizes = matricesOf(a);
     const { batch, rows } = sizes;
-    const width = c.shape.at(-1)!;
-    const reflectors = tau.shape.at(-1)!;
+    const width = lastElement(c.shape);
+    const reflectors = lastElement(tau.shape);
     if (tileFor(rows) < LEAST_TILE) {
       using triangles = trianglesFor(batch, reflectors);
       const blocks = { a: a, tau: tau, triangles };

@@ -1,6 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -100,7 +101,7 @@ export function apply(a: Tensor, tau: Tensor, c: Tensor, attributes: OrmqrAttrib
     const outer = matmul(mT(form.v), given);
     const ofT = neg(transpose ? matmul(inner, mT(outer)) : matmul(outer, mT(inner)));
     const ofV = neg(add(matmul(given, mT(matmul(t, inner))), matmul(other, mT(matmul(mT(t), outer)))));
-    return [...reflectionGradients(form, ofV, ofT, savedA.shape.at(-1)!), ofC];
+    return [...reflectionGradients(form, ofV, ofT, lastElement(savedA.shape)), ofC];
   });
   return result;
 }

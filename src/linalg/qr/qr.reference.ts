@@ -15,10 +15,10 @@ export const qrReference: Implementation<QrAttributes, [Tensor], [Tensor, Tensor
       applyReflections({ a: matrix, stride: columns, tau }, orthogonal, width, false);
       const upper = new Float64Array(inner * columns);
       for (let i = 0; i < tau.length; i++) {
-        const isNegative = matrix[i * columns + i]! < 0;
-        for (let j = i; j < columns; j++) upper[i * columns + j] = signed(matrix[i * columns + j]!, isNegative);
+        const isNegative = matrix[i * columns + i] < 0;
+        for (let j = i; j < columns; j++) upper[i * columns + j] = signed(matrix[i * columns + j], isNegative);
         for (let row = 0; i < width && row < rows; row++)
-          orthogonal[row * width + i] = signed(orthogonal[row * width + i]!, isNegative);
+          orthogonal[row * width + i] = signed(orthogonal[row * width + i], isNegative);
       }
       return { orthogonal, upper };
     });

@@ -4,12 +4,12 @@
 function lengthOf(a: Float64Array, stride: number, column: number, first: number): number {
   let largest = 0;
   for (let at = first * stride + column; at < a.length; at += stride) {
-    const magnitude = Math.abs(a[at]!);
+    const magnitude = Math.abs(a[at]);
     if (!(magnitude <= largest)) largest = magnitude; // true for NaN too
   }
   if (!(largest > 0 && largest < Number.POSITIVE_INFINITY)) return largest;
   let sum = 0;
-  for (let at = first * stride + column; at < a.length; at += stride) sum += (a[at]! / largest) ** 2;
+  for (let at = first * stride + column; at < a.length; at += stride) sum += (a[at] / largest) ** 2;
   return largest * Math.sqrt(sum);
 }
 
@@ -20,15 +20,15 @@ function lengthOf(a: Float64Array, stride: number, column: number, first: number
 export function reflect(a: Float64Array, rows: number, columns: number): Float64Array {
   const tau = new Float64Array(Math.min(rows, columns));
   for (let j = 0; j < tau.length; j++) {
-    const alpha = a[j * columns + j]!;
+    const alpha = a[j * columns + j];
     const below = lengthOf(a, columns, j, j + 1);
     if (below === 0) continue; // the column is already reduced: the reflection is the identity
     const length = Math.hypot(alpha, below);
     const beta = alpha < 0 ? length : -length;
     tau[j] = 1 - alpha / beta;
-    for (let i = j + 1; i < rows; i++) a[i * columns + j] = -(a[i * columns + j]! / beta) / tau[j]!;
+    for (let i = j + 1; i < rows; i++) a[i * columns + j] = -(a[i * columns + j] / beta) / tau[j];
     a[j * columns + j] = beta;
-    const reflection = { a, stride: columns, column: j, tau: tau[j]! };
+    const reflection = { a, stride: columns, column: j, tau: tau[j] };
     reflectColumns(reflection, { c: a, stride: columns, first: j + 1, end: columns });
   }
   return tau;
@@ -54,11 +54,11 @@ interface Columns {
 function reflectColumns({ a, stride, column: j, tau }: Reflection, { c, stride: width, first, end }: Columns): void {
   const rows = c.length / width;
   for (let column = first; column < end; column++) {
-    let sum = c[j * width + column]!;
-    for (let i = j + 1; i < rows; i++) sum += a[i * stride + j]! * c[i * width + column]!;
+    let sum = c[j * width + column];
+    for (let i = j + 1; i < rows; i++) sum += a[i * stride + j] * c[i * width + column];
     sum *= tau;
-    c[j * width + column]! -= sum;
-    for (let i = j + 1; i < rows; i++) c[i * width + column]! -= a[i * stride + j]! * sum;
+    c[j * width + column] -= sum;
+    for (let i = j + 1; i < rows; i++) c[i * width + column] -= a[i * stride + j] * sum;
   }
 }
 
@@ -73,7 +73,7 @@ export function applyReflections(
   for (let step = 0; step < tau.length; step++) {
     const column = transpose ? step : tau.length - 1 - step;
     if (tau[column] === 0) continue;
-    reflectColumns({ a, stride, column, tau: tau[column]! }, { c, stride: width, first: 0, end: width });
+    reflectColumns({ a, stride, column, tau: tau[column] }, { c, stride: width, first: 0, end: width });
   }
 }
 

@@ -1,4 +1,5 @@
 /** Shared code of this folder: the compact form of reflections (V and T), and gradients. */
+import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul, neg } from "../../ops/elementwise/arithmetic.ts";
@@ -18,15 +19,15 @@ import { solveTriangular } from "../triangular/triangular.ts";
 /** Returns the first or last columns or rows of matrices, as views. */
 export const firstColumns = (x: Tensor, count: number): Tensor => narrow(x, -1, 0, count);
 export const firstRows = (x: Tensor, count: number): Tensor => narrow(x, -2, 0, count);
-export const lastColumns = (x: Tensor, from: number): Tensor => narrow(x, -1, from, x.shape.at(-1)! - from);
+export const lastColumns = (x: Tensor, from: number): Tensor => narrow(x, -1, from, lastElement(x.shape) - from);
 export const lastRows = (x: Tensor, from: number): Tensor => narrow(x, -2, from, x.shape.at(-2)! - from);
 
 /** Pads columns or rows with zeros, up to `count` of them. */
-export const padColumns = (x: Tensor, count: number): Tensor => pad(x, [0, count - x.shape.at(-1)!]);
+export const padColumns = (x: Tensor, count: number): Tensor => pad(x, [0, count - lastElement(x.shape)]);
 export const padRows = (x: Tensor, count: number): Tensor => pad(x, [0, 0, 0, count - x.shape.at(-2)!]);
 
 /** Returns a matrix with ones on the diagonal, of the size and dtype of another. */
-export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-1)!, { dtype: x.dtype });
+export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, lastElement(x.shape), { dtype: x.dtype });
 
 /** Returns the vectors of reflections as columns: the lower triangle with ones on the diagonal. */
 export const vectorsOf = (a: Tensor, count: number): Tensor => {
@@ -49,7 +50,7 @@ export interface CompactForm {
 }
 
 export function compactForm(a: Tensor, tau: Tensor): CompactForm {
-  const v = vectorsOf(a, tau.shape.at(-1)!);
+  const v = vectorsOf(a, lastElement(tau.shape));
   const s = triu(matmul(mT(v), v), { diagonal: 1 });
   const scale = unsqueeze(tau, -1);
   const ds = mul(scale, s);

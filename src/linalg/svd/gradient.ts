@@ -1,3 +1,4 @@
+import { lastElement } from "../../core/collections.ts";
 import { eye } from "../../ops/creation/eye.ts";
 import { add, mul, sub } from "../../ops/elementwise/arithmetic.ts";
 import { div } from "../../ops/elementwise/division.ts";
@@ -42,17 +43,18 @@ function gradientOfVectors(
   const [left, right] = [ofU && matmul(mH(u), ofU), ofVh && matmul(vh, mH(ofVh))];
   checkPhases(operation, left && right ? add(left, right) : (left ?? right)!);
   const differences = sub(row(s), column(s));
-  const e = add(mul(differences, add(row(s), column(s))), eye(s.shape.at(-1)!, { dtype: s.dtype }));
+  const e = add(mul(differences, add(row(s), column(s))), eye(lastElement(s.shape), { dtype: s.dtype }));
   const parts: Tensor[] = [];
   if (ofU) {
     const inner = mul(div(skew(left!), e), row(s));
     parts.push(matmul(u, matmul(inner, vh)));
-    if (u.shape.at(-2)! > s.shape.at(-1)!) parts.push(matmul(outside(u, div(ofU, row(s))), vh));
+    if (u.shape.at(-2)! > lastElement(s.shape)) parts.push(matmul(outside(u, div(ofU, row(s))), vh));
   }
   if (ofVh) {
     const inner = mul(column(s), div(skew(right!), e));
     parts.push(matmul(matmul(u, inner), vh));
-    if (vh.shape.at(-1)! > s.shape.at(-1)!) parts.push(matmul(u, mH(outside(mH(vh), mH(div(ofVh, column(s)))))));
+    if (lastElement(vh.shape) > lastElement(s.shape))
+      parts.push(matmul(u, mH(outside(mH(vh), mH(div(ofVh, column(s)))))));
   }
   // The phases of U and V change together, which the diagonals of the two products leave undetermined.
   if (left && right && isComplex(u.dtype))

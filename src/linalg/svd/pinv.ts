@@ -1,5 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { lastElement } from "../../core/collections.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { toDType } from "../../ops/copy/cast.ts";
@@ -79,7 +80,7 @@ function pseudoinverse(a: Tensor, options: RankDecision): Tensor {
  */
 function gradientOf(g: Tensor, a: Tensor, p: Tensor): Tensor {
   const pt = mH(p);
-  if (a.shape.at(-2)! <= a.shape.at(-1)!) {
+  if (a.shape.at(-2)! <= lastElement(a.shape)) {
     const k = matmul(g, p);
     const kpt = matmul(k, pt);
     const inside = sub(kpt, matmul(matmul(a, p), kpt));

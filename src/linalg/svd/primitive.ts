@@ -23,8 +23,8 @@ export interface SvdOutputs {
 export const SvdInfo = { done: 0, notFinite: 1, notConverged: 2 } as const;
 
 export function svdOutputs(outputs: readonly Tensor[], { vectors }: SvdAttributes): SvdOutputs {
-  if (vectors) return { u: outputs[0], s: outputs[1]!, vh: outputs[2], info: outputs[3]! };
-  return { u: undefined, s: outputs[0]!, vh: undefined, info: outputs[1]! };
+  if (vectors) return { u: outputs[0], s: outputs[1], vh: outputs[2], info: outputs[3] };
+  return { u: undefined, s: outputs[0], vh: undefined, info: outputs[1] };
 }
 
 const svdFields = { batch: whole, rows: whole, columns: whole, vectors: flag, full: flag };

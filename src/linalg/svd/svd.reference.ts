@@ -60,25 +60,25 @@ function factorize(a: Float64Array, rows: number, columns: number, isSingle: boo
   const isTall = rows >= columns;
   const scale = powerOfTwo(a.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0));
   const w = Array.from({ length: small }, (_, i) =>
-    Float64Array.from({ length: large }, (_, j) => a[isTall ? j * columns + i : i * columns + j]! / scale),
+    Float64Array.from({ length: large }, (_, j) => a[isTall ? j * columns + i : i * columns + j] / scale),
   );
   const g = identity(small);
   const tolerance = isSingle ? 2 ** -36 : 2 ** -52 * Math.max(4, Math.sqrt(large));
   if (!orthogonalise(w, g, tolerance)) return nothing(SvdInfo.notConverged);
   const norms = w.map((row) => Math.sqrt(dot(row, row)));
-  const order = [...norms.keys()].sort((i, j) => norms[j]! - norms[i]! || i - j);
+  const order = [...norms.keys()].sort((i, j) => norms[j] - norms[i] || i - j);
   const wide = completed(
-    order.map((i) => w[i]!.map((value) => value / norms[i]!)),
-    order.filter((i) => norms[i]! ** 2 > NEGLIGIBLE_SQUARE).length,
+    order.map((i) => w[i].map((value) => value / norms[i])),
+    order.filter((i) => norms[i] ** 2 > NEGLIGIBLE_SQUARE).length,
     isFull ? large : small,
     large,
   );
-  const narrow = order.map((i) => g[i]!);
+  const narrow = order.map((i) => g[i]);
   for (const [at, row] of wide.entries()) orient(isTall ? [row, narrow[at]] : [narrow[at], row], isSingle);
   const [u, v] = isTall ? [wide, narrow] : [narrow, wide];
   return {
-    u: Float64Array.from({ length: rows * u.length }, (_, at) => u[at % u.length]![Math.floor(at / u.length)]!),
-    s: Float64Array.from(order, (i) => norms[i]! * scale),
+    u: Float64Array.from({ length: rows * u.length }, (_, at) => u[at % u.length][Math.floor(at / u.length)]),
+    s: Float64Array.from(order, (i) => norms[i] * scale),
     vh: Float64Array.from(v.flatMap((row) => [...row])),
     info: SvdInfo.done,
   };
@@ -92,7 +92,7 @@ const identity = (size: number): Float64Array[] =>
 
 function dot(x: Float64Array, y: Float64Array, from = 0): number {
   let sum = 0;
-  for (let i = from; i < x.length; i++) sum += x[i]! * y[i]!;
+  for (let i = from; i < x.length; i++) sum += x[i] * y[i];
   return sum;
 }
 
@@ -102,15 +102,15 @@ function orthogonalise(w: Float64Array[], g: Float64Array[], tolerance: number):
     const squares = Float64Array.from(w, (row) => dot(row, row));
     let isRotated = false;
     for (let i = 0; i + 1 < w.length; i++) {
-      const pivot = squares.reduce((best, value, at) => (at > i && value > squares[best]! ? at : best), i);
+      const pivot = squares.reduce((best, value, at) => (at > i && value > squares[best] ? at : best), i);
       for (const list of [w, g, squares]) [list[i], list[pivot]] = [list[pivot], list[i]];
       for (let j = i + 1; j < w.length; j++) {
-        if (!(squares[i]! > NEGLIGIBLE_SQUARE && squares[j]! > NEGLIGIBLE_SQUARE)) continue;
-        const product = dot(w[i]!, w[j]!);
-        if (Math.abs(product) <= tolerance * Math.sqrt(squares[i]!) * Math.sqrt(squares[j]!)) continue;
-        const rotation = rotationOf(squares[i]!, squares[j]!, product);
-        for (const rows of [w, g]) rotate(rows[i]!, rows[j]!, rotation);
-        for (const row of [i, j]) squares[row] = dot(w[row]!, w[row]!);
+        if (!(squares[i] > NEGLIGIBLE_SQUARE && squares[j] > NEGLIGIBLE_SQUARE)) continue;
+        const product = dot(w[i], w[j]);
+        if (Math.abs(product) <= tolerance * Math.sqrt(squares[i]) * Math.sqrt(squares[j])) continue;
+        const rotation = rotationOf(squares[i], squares[j], product);
+        for (const rows of [w, g]) rotate(rows[i], rows[j], rotation);
+        for (const row of [i, j]) squares[row] = dot(w[row], w[row]);
         isRotated = true;
       }
     }
@@ -141,7 +141,7 @@ function rotationOf(first: number, second: number, product: number): Rotation {
 /** Replaces x, y by c x − s y, s x + c y. */
 function rotate(x: Float64Array, y: Float64Array, { sine, halfTangent }: Rotation): void {
   for (let i = 0; i < x.length; i++) {
-    const [value, other] = [x[i]!, y[i]!];
+    const [value, other] = [x[i], y[i]];
     x[i] = value - sine * (other + halfTangent * value);
     y[i] = other + sine * (value - halfTangent * other);
   }
@@ -157,7 +157,7 @@ function completed(rows: Rows, rank: number, count: number, length: number): Flo
       for (const v of reflections) reflect(v, image);
       const size = Math.sqrt(dot(image, image, at));
       image.fill(0, 0, at);
-      image[at]! += image[at]! < 0 ? -size : size;
+      image[at] += image[at] < 0 ? -size : size;
       reflections.push(image);
     }
   const others = Array.from({ length: count - rank }, (_, at) => {
@@ -172,13 +172,13 @@ function completed(rows: Rows, rank: number, count: number, length: number): Flo
 /** Replaces x by x − 2 v (v·x) / (v·v). */
 function reflect(v: Float64Array, x: Float64Array): void {
   const factor = (2 * dot(v, x)) / dot(v, v);
-  for (let i = 0; i < x.length; i++) x[i]! -= factor * v[i]!;
+  for (let i = 0; i < x.length; i++) x[i] -= factor * v[i];
 }
 
 /** Flips the signs of a pair of vectors so that the first one's element of largest absolute value is positive. */
 function orient(pair: readonly (Float64Array | undefined)[], isSingle: boolean): void {
   const vectors = pair.filter((vector) => vector !== undefined);
-  const sizes = vectors[0]!.map((value) => Math.abs(isSingle ? Math.fround(value) : value));
+  const sizes = vectors[0].map((value) => Math.abs(isSingle ? Math.fround(value) : value));
   const first = sizes.indexOf(sizes.reduce((largest, value) => Math.max(largest, value), 0));
-  if (vectors[0]![first]! < 0) for (const vector of vectors) for (const i of vector.keys()) vector[i] = -vector[i]!;
+  if (vectors[0][first] < 0) for (const vector of vectors) for (const i of vector.keys()) vector[i] = -vector[i];
 }

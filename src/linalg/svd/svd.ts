@@ -1,6 +1,7 @@
 import { needsGradient, record } from "../../autograd/record.ts";
 import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
@@ -97,7 +98,7 @@ export function factorize(operation: string, a: Tensor, full: boolean): Factors 
     [ofU, ofS, ofVh],
     [savedU, values, others],
   ) => {
-    const count = values.shape.at(-1)!;
+    const count = lastElement(values.shape);
     const part = <T extends Tensor | null>(x: T, axis: number) => (x && full ? narrow(x, axis, 0, count) : x) as T;
     const factors = { u: part(savedU, -1), s: values, vh: part(others, -2) };
     return [svdGradient(operation, factors, { u: part(ofU, -1), s: ofS, vh: part(ofVh, -2) })];

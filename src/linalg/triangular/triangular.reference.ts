@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { TriangularAttributes } from "./primitive.ts";
@@ -7,8 +8,8 @@ export const triangularReference: Implementation<TriangularAttributes, [Tensor, 
   run({ inputs: [a, b], outputs: [x], attributes }) {
     const factors = matricesIn(a);
     const solutions = matricesIn(b);
-    const columns = b.shape.at(-1)!;
-    for (const [at, factor] of factors.entries()) substitute(factor, solutions[at]!, columns, attributes);
+    const columns = lastElement(b.shape);
+    for (const [at, factor] of factors.entries()) substitute(factor, solutions[at], columns, attributes);
     storeMatrices(x, solutions);
   },
 };
@@ -25,10 +26,10 @@ function substitute(
     const i = upper ? size - 1 - step : step;
     for (let known = 0; known < step; known++) {
       const k = upper ? size - 1 - known : known;
-      const factor = a[i * size + k]!;
-      for (let column = 0; column < columns; column++) b[i * columns + column]! -= factor * b[k * columns + column]!;
+      const factor = a[i * size + k];
+      for (let column = 0; column < columns; column++) b[i * columns + column] -= factor * b[k * columns + column];
     }
     if (unitDiagonal) continue;
-    for (let column = 0; column < columns; column++) b[i * columns + column]! /= a[i * size + i]!;
+    for (let column = 0; column < columns; column++) b[i * columns + column] /= a[i * size + i];
   }
 }

@@ -31,15 +31,15 @@ class AttentionCacheBatch extends AttentionCache {
   }
 
   override positionIn(row: number): number {
-    return this.members[row]!.positionIn(0);
+    return this.members[row].positionIn(0);
   }
 
   override continueAt(next: readonly number[]): void {
-    for (const [row, member] of this.members.entries()) member.continueAt([next[row]!]);
+    for (const [row, member] of this.members.entries()) member.continueAt([next[row]]);
   }
 
   override attend(queries: Tensor, { keys, values }: KeysAndValues, attend: Attend): Tensor {
-    this.checkBatch(queries.shape[0]!);
+    this.checkBatch(queries.shape[0]);
     const rowOf = (x: Tensor, at: number) => narrow(x, 0, at, 1);
     return cat(
       this.members.map((member, at) =>
@@ -75,7 +75,7 @@ class AttentionCacheBatch extends AttentionCache {
   }
 
   override step(step: AttendStep): Tensor | null {
-    this.checkBatch(step.operands[0].shape[0]!);
+    this.checkBatch(step.operands[0].shape[0]);
     return steppedTogether(this.members, step);
   }
 
@@ -115,7 +115,7 @@ const aliveCaches: Kind<readonly KeyValueCache[]> = {
     if (!isArray(value) || value.length === 0 || value.length > MOST_SEQUENCES) return undefined;
     const caches = Array.from<unknown>(value);
     if (!caches.every(isCache) || new Set(caches).size < caches.length) return undefined;
-    return caches.every(({ layers }) => layers.length === caches[0]!.layers.length) ? caches : undefined;
+    return caches.every(({ layers }) => layers.length === caches[0].layers.length) ? caches : undefined;
   },
 };
 /** An upper bound, far above any batch size. */
@@ -144,10 +144,10 @@ export class KeyValueCacheBatch extends KeyValueCache {
   constructor(caches: readonly KeyValueCache[]);
   constructor(...values: unknown[]) {
     const { caches } = readCaches(values);
-    super(caches[0]!.layers.length, Math.max(...caches.map(({ limit }) => limit)));
+    super(caches[0].layers.length, Math.max(...caches.map(({ limit }) => limit)));
     this.caches = caches;
-    this.layers = caches[0]!.layers.map(
-      (_, layer) => new AttentionCacheBatch(caches.map((cache) => cache.layers[layer]!)),
+    this.layers = caches[0].layers.map(
+      (_, layer) => new AttentionCacheBatch(caches.map((cache) => cache.layers[layer])),
     );
   }
 }

@@ -118,7 +118,7 @@ export class AttentionCache implements Disposable {
    * @throws {ShapeError} for several tokens that exceed the limit: they would drop keys that the others attend to.
    */
   append(appended: KeysAndValues): KeysAndValues {
-    const count = appended.keys.shape[TOKENS]!;
+    const count = appended.keys.shape[TOKENS];
     capture?.unsupported("keys and values are appended to a cache without a fused step");
     this.checkFit(count);
     const store = this.reserve(count, appended);
@@ -145,7 +145,7 @@ export class AttentionCache implements Disposable {
   positionsOf(tokens: number): Positions {
     const count = this.shifts.findLast(({ from }) => from <= this.seen)?.rows.length ?? 1;
     const firsts = Array.from({ length: count }, (_, row) => this.positionIn(row));
-    return firsts.every((first) => first === firsts[0]) ? firsts[0]! : rowsFrom(firsts, tokens);
+    return firsts.every((first) => first === firsts[0]) ? firsts[0] : rowsFrom(firsts, tokens);
   }
 
   /** @internal Appends keys and values, and attends to everything that the new tokens may attend to. */
@@ -348,17 +348,17 @@ export class KeyValueCache implements Disposable {
 
   /** The position of the next token. */
   get position(): number {
-    return this.layers[0]!.position;
+    return this.layers[0].position;
   }
 
   /** @internal Returns the positions of the next tokens. */
   positionsOf(tokens: number): Positions {
-    return this.layers[0]!.positionsOf(tokens);
+    return this.layers[0].positionsOf(tokens);
   }
 
   /** @internal Returns the position of the next token in a row. */
   positionIn(row: number): number {
-    return this.layers[0]!.positionIn(row);
+    return this.layers[0].positionIn(row);
   }
 
   /** @internal Sets the position of the next token in each row. */
@@ -396,7 +396,7 @@ export class KeyValueCache implements Disposable {
 
   /** Maximum number of tokens that the cache holds. */
   get limit(): number {
-    return this.layers[0]!.limit;
+    return this.layers[0].limit;
   }
 
   /** @internal Replaces the rows of the batch: row i becomes row `rows[i]`. */

@@ -52,8 +52,8 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
   const sequencesAt = (now: readonly StepPlace[]) =>
     Array.from({ length: batch }, (_, row) =>
       caches.length === 1
-        ? { ...now[0]!, position: caches[0]!.positionIn(row), room: 0, batch: row }
-        : { ...now[row]!, room: row, batch: 0 },
+        ? { ...now[0], position: caches[0].positionIn(row), room: 0, batch: row }
+        : { ...now[row], room: row, batch: 0 },
     );
   const sequences = sequencesAt(places);
   /** Returns the sequences of a replay; undefined if a cache has other memory. */

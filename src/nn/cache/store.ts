@@ -123,7 +123,7 @@ export class TokenStore implements Disposable, KeysAndValues {
 
   /** Writes tokens at the positions from `start` on. */
   write(start: number, { keys, values }: KeysAndValues): void {
-    const count = keys.shape[TOKENS]!;
+    const count = keys.shape[TOKENS];
     const { axis, write } = this.coding;
     tidy(() =>
       noGrad(() => {

@@ -160,7 +160,7 @@ export class Batcher implements Disposable {
 
   /** Removes requests and sequences that are finished, canceled by their reader, or aborted by their signal. */
   private dropDone(): void {
-    for (let at = this.queue.length; at-- > 0; ) if (isOver(this.queue[at]!)) this.queue.splice(at, 1);
+    for (let at = this.queue.length; at-- > 0; ) if (isOver(this.queue[at])) this.queue.splice(at, 1);
     for (const slot of this.slots) if (slot.job && isOver(slot.job)) slot.release();
   }
 
@@ -205,7 +205,7 @@ export class Batcher implements Disposable {
     const rows = slots.map(({ pending }) => pending.slice(0, tokens));
     const caches = slots.map(({ cache }) => cache);
     const cache = caches.length === 1 ? caches[0] : new KeyValueCacheBatch(caches);
-    const placed = slots.length === 1 ? slots[0]!.placedPart(tokens) : undefined;
+    const placed = slots.length === 1 ? slots[0].placedPart(tokens) : undefined;
     return this.model.forward(tensor(rows, { dtype: "int32" }), { cache, placed, lastOnly: true });
   }
 

@@ -104,6 +104,6 @@ export async function embed(...values: unknown[]): Promise<Tensor> {
 function rowOf(model: LanguageModel, tokens: number[], pooling: "mean" | "last", isUnit: boolean): Tensor {
   const states = model.hiddenStates(tensor([tokens], { dtype: "int32" }), { lastOnly: pooling === "last" });
   const wide = toDType(states, "float32");
-  const row = pooling === "mean" ? mean(wide, { dim: 1 }) : reshape(wide, [1, wide.shape[2]!]);
+  const row = pooling === "mean" ? mean(wide, { dim: 1 }) : reshape(wide, [1, wide.shape[2]]);
   return isUnit ? normalize(row, { dim: 1 }) : row;
 }

@@ -59,15 +59,15 @@ export function scoresOf(logits: ArrayLike<number>, { seen, counts }: History, s
   const scores = penalizeRepetition(logits, seen, sampling.repetitionPenalty);
   const { presencePenalty, frequencyPenalty, logitBias } = sampling;
   if (presencePenalty !== 0 || frequencyPenalty !== 0)
-    for (const [token, count] of counts ?? []) scores[token]! -= presencePenalty + frequencyPenalty * count;
-  for (const [token, bias] of logitBias) if (token in scores) scores[token]! += bias;
+    for (const [token, count] of counts ?? []) scores[token] -= presencePenalty + frequencyPenalty * count;
+  for (const [token, bias] of logitBias) if (token in scores) scores[token] += bias;
   return scores;
 }
 
 /** @internal Returns the logits in float64, with the repetition penalty applied to previous tokens. */
 export function penalizeRepetition(logits: ArrayLike<number>, seen: Iterable<number>, penalty: number): Float64Array {
   const scores = Float64Array.from(logits);
-  if (penalty !== 1) for (const token of new Set(seen)) scores[token]! *= scores[token]! > 0 ? 1 / penalty : penalty;
+  if (penalty !== 1) for (const token of new Set(seen)) scores[token] *= scores[token] > 0 ? 1 / penalty : penalty;
   return scores;
 }
 
@@ -76,19 +76,19 @@ export function candidatesOf(scores: Float64Array, { temperature, topK, topP, mi
   const weights = weightsOf(scores, temperature);
   if (topK >= weights.length && topP === 1 && minP === 0) return { tokens: indicesOf(weights.length), weights };
   const tokens = topK < weights.length ? largestFirst(weights, topK) : likelyFirst(weights, topP, minP);
-  const kept = tokens.map((token) => weights[token]!);
+  const kept = tokens.map((token) => weights[token]);
   const threshold = topP === 1 ? Infinity : topP * sumOf(topK < weights.length ? kept : weights);
   let [count, sum] = [0, 0];
-  const least = minP * kept[0]!;
-  while (count < kept.length && (count === 0 || (sum < threshold && kept[count]! >= least))) sum += kept[count++]!;
+  const least = minP * kept[0];
+  while (count < kept.length && (count === 0 || (sum < threshold && kept[count] >= least))) sum += kept[count++];
   return { tokens: tokens.slice(0, count), weights: kept.slice(0, count) };
 }
 
 /** Returns exp((score − max) / temperature): the top token has weight 1. */
 function weightsOf(scores: Float64Array, temperature: number): Float64Array {
-  const max = scores[largestOf(scores)]!;
+  const max = scores[largestOf(scores)];
   const weights = new Float64Array(scores.length);
-  for (let token = 0; token < weights.length; token++) weights[token] = Math.exp((scores[token]! - max) / temperature);
+  for (let token = 0; token < weights.length; token++) weights[token] = Math.exp((scores[token] - max) / temperature);
   return weights;
 }
 
@@ -101,8 +101,8 @@ function likelyFirst(weights: Float64Array, topP: number, minP: number): number[
   const spared = ((1 - topP) * sumOf(weights)) / weights.length;
   const least = Math.min(1, Math.max(spared, minP)) * (1 - 2 ** -30); // a margin for the rounding of sums
   const tokens: number[] = [];
-  for (let token = 0; token < weights.length; token++) if (weights[token]! >= least) tokens.push(token);
-  return tokens.sort((a, b) => weights[b]! - weights[a]! || a - b);
+  for (let token = 0; token < weights.length; token++) if (weights[token] >= least) tokens.push(token);
+  return tokens.sort((a, b) => weights[b] - weights[a] || a - b);
 }
 
 /**
@@ -112,10 +112,10 @@ function likelyFirst(weights: Float64Array, topP: number, minP: number): number[
 export function drawFrom({ tokens, weights }: Candidates, u: number): number {
   let remaining = u * sumOf(weights);
   for (let index = 0; index < weights.length; index++) {
-    remaining -= weights[index]!;
-    if (remaining < 0) return tokens[index]!;
+    remaining -= weights[index];
+    if (remaining < 0) return tokens[index];
   }
-  return tokens[weights.length - 1]!; // rounding can make the cumulative sum fall short of u
+  return tokens[weights.length - 1]; // rounding can make the cumulative sum fall short of u
 }
 
 /** @internal Returns a uniform float64 in [0, 1) of 53 random bits, from one call of the generator. */
@@ -126,7 +126,7 @@ export function uniformOf(generator: Generator): number {
 
 function sumOf(weights: ArrayLike<number>): number {
   let sum = 0;
-  for (let index = 0; index < weights.length; index++) sum += weights[index]!;
+  for (let index = 0; index < weights.length; index++) sum += weights[index];
   return sum;
 }
 
@@ -135,10 +135,10 @@ export function largestOf(scores: Float64Array): number {
   let best = 0;
   let hasNaN = false;
   for (let index = 0; index < scores.length; index++) {
-    if (scores[index]! > scores[best]!) best = index;
-    hasNaN ||= Number.isNaN(scores[index]!);
+    if (scores[index] > scores[best]) best = index;
+    hasNaN ||= Number.isNaN(scores[index]);
   }
-  if (!hasNaN && Number.isFinite(scores[best]!)) return best;
+  if (!hasNaN && Number.isFinite(scores[best])) return best;
   throw new ArgumentError(
     "generate",
     "notFinite",
@@ -148,26 +148,26 @@ export function largestOf(scores: Float64Array): number {
 
 /** @internal Returns the indices of the `count` largest values in descending order; the first of ties. */
 export function largestFirst(values: Float64Array, count: number): number[] {
-  const isAfter = (a: number, b: number) => values[a]! < values[b]! || (values[a] === values[b] && a > b);
+  const isAfter = (a: number, b: number) => values[a] < values[b] || (values[a] === values[b] && a > b);
   const heap = indicesOf(count); // a min-heap: the smallest kept value is at the root
   const siftDown = (root: number) => {
-    const item = heap[root]!;
+    const item = heap[root];
     let parent = root;
     for (let child = 2 * parent + 1; child < count; child = 2 * parent + 1) {
-      if (child + 1 < count && isAfter(heap[child + 1]!, heap[child]!)) child++;
-      if (!isAfter(heap[child]!, item)) break;
-      heap[parent] = heap[child]!;
+      if (child + 1 < count && isAfter(heap[child + 1], heap[child])) child++;
+      if (!isAfter(heap[child], item)) break;
+      heap[parent] = heap[child];
       parent = child;
     }
     heap[parent] = item;
   };
   for (let root = count >> 1; root-- > 0; ) siftDown(root);
   for (let at = count; at < values.length; at++) {
-    if (!(values[at]! > values[heap[0]!]!)) continue;
+    if (!(values[at] > values[heap[0]])) continue;
     heap[0] = at;
     siftDown(0);
   }
-  return Array.from(heap).sort((a, b) => values[b]! - values[a]! || a - b);
+  return Array.from(heap).sort((a, b) => values[b] - values[a] || a - b);
 }
 
 /** Returns 0, 1, …, count − 1. */

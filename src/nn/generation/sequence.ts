@@ -96,11 +96,11 @@ export class Sequence implements Disposable {
 /** @internal Returns the log probability of a token, and of the `count` most likely tokens. */
 export function chancesOf(logits: ArrayLike<number>, token: number, count: number): Omit<GeneratedToken, "token"> {
   let max = -Infinity;
-  for (let at = 0; at < logits.length; at++) max = Math.max(max, logits[at]!);
+  for (let at = 0; at < logits.length; at++) max = Math.max(max, logits[at]);
   let sum = 0;
-  for (let at = 0; at < logits.length; at++) sum += Math.exp(logits[at]! - max);
+  for (let at = 0; at < logits.length; at++) sum += Math.exp(logits[at] - max);
   const logSum = max + Math.log(sum);
-  const chance = (of: number): TokenChance => ({ token: of, logProbability: logits[of]! - logSum });
+  const chance = (of: number): TokenChance => ({ token: of, logProbability: logits[of] - logSum });
   const likeliest = largestFirst(Float64Array.from(logits), Math.min(count, logits.length)).map(chance);
   return { logProbability: chance(token).logProbability, likeliest };
 }

@@ -10,8 +10,10 @@
  *
  * Source: Y. Leviathan, M. Kalman and Y. Matias, "Fast inference from transformers via speculative decoding", 2023.
  */
+
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import type { Generator } from "../../random/generator.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -69,8 +71,8 @@ async function proposals(reader: Reader, tokens: readonly number[], count: numbe
   const text = [...tokens];
   for (let at = 0; at < count; at++) {
     const [chances] = await reader.distributions(text, 1);
-    const token = draw(chances!, generator);
-    found.push({ token, chances: chances! });
+    const token = draw(chances, generator);
+    found.push({ token, chances: chances });
     text.push(token);
   }
   return found;
@@ -80,14 +82,14 @@ async function proposals(reader: Reader, tokens: readonly number[], count: numbe
 function verified(drafted: readonly Proposal[], wanted: readonly Distribution[], generator: Generator): number[] {
   const accepted: number[] = [];
   for (const [at, { token, chances }] of drafted.entries()) {
-    const probabilities = wanted[at]!;
-    if (uniformOf(generator) * chances[token]! >= probabilities[token]!) {
-      const remainder = probabilities.map((chance, other) => Math.max(0, chance - chances[other]!));
+    const probabilities = wanted[at];
+    if (uniformOf(generator) * chances[token] >= probabilities[token]) {
+      const remainder = probabilities.map((chance, other) => Math.max(0, chance - chances[other]));
       return [...accepted, draw(remainder, generator)];
     }
     accepted.push(token);
   }
-  return [...accepted, draw(wanted.at(-1)!, generator)];
+  return [...accepted, draw(lastElement(wanted), generator)];
 }
 
 const draw = (weights: Distribution, generator: Generator): number =>
@@ -126,8 +128,8 @@ class Reader implements Disposable {
     }
     const { tokens, weights } = candidatesOf(scores, this.sampling);
     let sum = 0;
-    for (let at = 0; at < weights.length; at++) sum += weights[at]!;
-    for (let at = 0; at < weights.length; at++) chances[tokens[at]!] = weights[at]! / sum;
+    for (let at = 0; at < weights.length; at++) sum += weights[at];
+    for (let at = 0; at < weights.length; at++) chances[tokens[at]] = weights[at] / sum;
     return chances;
   }
 

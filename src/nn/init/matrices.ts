@@ -39,7 +39,7 @@ export function eye_<T extends Tensor>(tensor: T): T;
 export function eye_(...values: unknown[]): Tensor {
   const { x } = eyeParameters(values);
   checkRank("init.eye_", x, [2, 2]);
-  return written("init.eye_", x, () => eye(x.shape[0]!, x.shape[1]!, { dtype: x.dtype }));
+  return written("init.eye_", x, () => eye(x.shape[0], x.shape[1], { dtype: x.dtype }));
 }
 const eyeParameters = parameters("init.eye_", { x });
 
@@ -98,7 +98,7 @@ export function orthogonal_(...values: unknown[]): Tensor {
   checkFloat("init.orthogonal_", x.dtype);
   if (x.size === 0) return x;
   return written("init.orthogonal_", x, () => {
-    const rows = x.shape[0]!;
+    const rows = x.shape[0];
     const columns = x.size / rows;
     const [long, short] = [Math.max(rows, columns), Math.min(rows, columns)];
     // The diagonal of R is at least 0, so Q is uniform over orthogonal matrices (F. Mezzadri, 2007).
@@ -135,7 +135,7 @@ export function sparse_(...values: unknown[]): Tensor {
     const numbers = normal(0, std, x.shape, { dtype, generator });
     // Ranking random numbers in each column gives a random permutation of its rows.
     const ranks = argsort(argsort(rand(x.shape, { generator }), 0), 0);
-    return where(lt(ranks, Math.ceil(sparsity * x.shape[0]!)), 0, numbers);
+    return where(lt(ranks, Math.ceil(sparsity * x.shape[0])), 0, numbers);
   });
 }
 const sparseParameters = parameters("init.sparse_", {

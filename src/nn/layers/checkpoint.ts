@@ -87,7 +87,7 @@ const detached = (inputs: readonly Tensor[], needs: (at: number) => boolean): Te
 
 /** Returns the result without its history, and the parameters that the body uses. */
 function forward(body: CheckpointBody<Tensor[]>, inputs: readonly Tensor[]): { output: Tensor; leaves: Tensor[] } {
-  const detachedInputs = detached(inputs, (at) => needsGradient(inputs[at]!));
+  const detachedInputs = detached(inputs, (at) => needsGradient(inputs[at]));
   const leaves = new Set<Tensor>();
   const first = nextNode();
   const output = tidy(() => {
@@ -134,7 +134,7 @@ interface Again {
 /** Runs the body again with the random numbers of the first run, and returns the gradients of inputs and leaves. */
 const again = (body: CheckpointBody<Tensor[]>, { saved, leaves, needs, state }: Again, gradient: Tensor) =>
   withNumbersOf(state, () => {
-    const detachedInputs = detached(saved, (at) => needs[at]!);
+    const detachedInputs = detached(saved, (at) => needs[at]);
     const all = [...detachedInputs, ...leaves];
     const wanted = all.filter((_, at) => needs[at]);
     const found = grad(body(...detachedInputs), wanted, { gradOutputs: [gradient], allowUnused: true });

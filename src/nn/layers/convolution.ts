@@ -62,7 +62,7 @@ export abstract class Convolution<Options extends object> extends Module<[x: Ten
     this.options = Object.freeze(options) as Readonly<Options>;
     const leading = isTransposed ? [inChannels, outChannels / call.groups] : [outChannels, inChannels / call.groups];
     // as in PyTorch: uniform in ±1 / √(number of terms in each sum)
-    const terms = leading[1]! * kernelSize.reduce((product, size) => product * size, 1);
+    const terms = leading[1] * kernelSize.reduce((product, size) => product * size, 1);
     const initialize = initialization?.weight ?? pytorchInitialization.bias(terms);
     this.weight = parameter([...leading, ...kernelSize], initialize, layer);
     this.bias = bias ? parameter([outChannels], (initialization ?? pytorchInitialization).bias(terms), layer) : null;

@@ -152,7 +152,7 @@ class Pass {
     const watched = tensors.filter((tensor) => tensor.requiresGrad);
     if (watched.length === 0) return values;
     const passed = PassInputs.apply(this, ...watched);
-    const next = new Map(watched.map((tensor, at) => [tensor, passed[at]!]));
+    const next = new Map(watched.map((tensor, at) => [tensor, passed[at]]));
     return values.map((value) => next.get(value as Tensor) ?? value);
   }
 
@@ -163,7 +163,7 @@ class Pass {
     const tensors = tensorsIn(output).filter((tensor) => tensor.requiresGrad);
     if (tensors.length === 0) return output;
     const passed = PassOutputs.apply(this, ...tensors);
-    const next = new Map(tensors.map((tensor, at) => [tensor, passed[at]!]));
+    const next = new Map(tensors.map((tensor, at) => [tensor, passed[at]]));
     return replacedIn(output, next);
   }
 

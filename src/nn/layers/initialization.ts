@@ -1,4 +1,5 @@
 /** Weight initialization. */
+import { lastElement } from "../../core/collections.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count, notNegative } from "../../core/options.ts";
 import { operand, optionalOperand, parameters } from "../../core/parameters.ts";
@@ -71,14 +72,15 @@ const uniformWithin =
     uniform(-bound, bound, shape, { dtype, generator });
 
 /** Uniform in ±1 / √inputs for a weight [outputs, inputs]. */
-const uniformByInputs: Initializer = (shape, options) => uniformWithin(1 / Math.sqrt(shape.at(-1)!))(shape, options);
+const uniformByInputs: Initializer = (shape, options) =>
+  uniformWithin(1 / Math.sqrt(lastElement(shape)))(shape, options);
 
 /**
  * @internal Initializes uniformly in ±√(6 / (inputs + outputs)) for a weight [outputs, inputs]: X. Glorot and Y.
  * Bengio, 2010.
  */
 export const xavierUniform: Initializer = (shape, options) =>
-  uniformWithin(Math.sqrt(6 / (shape.at(-1)! + shape.at(-2)!)))(shape, options);
+  uniformWithin(Math.sqrt(6 / (lastElement(shape) + shape.at(-2)!)))(shape, options);
 
 /**
  * @internal Initializes with normal numbers of the variance of {@link xavierUniform}. Axes after the first two are the

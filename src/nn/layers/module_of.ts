@@ -124,9 +124,9 @@ function derived(
   const [[ofOperation, call]] = Object.entries(operation) as [[string, (...values: unknown[]) => unknown]];
   const all = signatures.get(ofOperation)!.parameters;
   const declared = taken?.declared ?? Object.fromEntries(Object.entries(all).filter(([, { by }]) => by !== "operand"));
-  const operands = Object.keys(all).filter((option) => all[option]!.isRequired && !(option in declared));
+  const operands = Object.keys(all).filter((option) => all[option].isRequired && !(option in declared));
   const names = Object.keys(declared);
-  const properties = names.filter((property) => kept === "properties" || declared[property]!.kind === aTensor);
+  const properties = names.filter((property) => kept === "properties" || declared[property].kind === aTensor);
   const read = parameters(name, declared);
 
   class OfOperation extends Module<readonly unknown[]> {

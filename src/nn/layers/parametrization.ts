@@ -49,7 +49,7 @@ class ParametrizationList extends Module<[], Tensor> {
 
   override forward(): Tensor {
     const [first, ...others] = this.steps as Module<Tensor[], Tensor>[];
-    return tidy(() => others.reduce((value, step) => step.forward(value), first!.forward(...this.originals)));
+    return tidy(() => others.reduce((value, step) => step.forward(value), first.forward(...this.originals)));
   }
 
   /** Sets the trained tensors so that the parameter has this value. */
@@ -60,8 +60,8 @@ class ParametrizationList extends Module<[], Tensor> {
         for (const step of this.steps.toReversed()) given = step.rightInverse?.(given as Tensor) ?? given;
         const found = isArray(given) ? given : [given];
         for (const [at, original] of this.originals.entries()) {
-          checkShape(operation, found[at]!, original);
-          copyInto(original, found[at]!);
+          checkShape(operation, found[at], original);
+          copyInto(original, found[at]);
         }
       }),
     );
@@ -209,7 +209,7 @@ export function removeParametrizations(...values: unknown[]): Module {
       "severalOriginals",
       `${name} has ${originals.length} trained tensors, which requires leaveParametrized: true, got false`,
     );
-  const value = leaveParametrized ? keep(noGrad(() => clone(list.forward()))) : originals[0]!;
+  const value = leaveParametrized ? keep(noGrad(() => clone(list.forward()))) : originals[0];
   value.requiresGrad = originals.some((tensor) => tensor.requiresGrad);
   Object.defineProperty(module, name, { value, configurable: true, enumerable: true, writable: true });
   const dict = dictOf(module)!;

@@ -178,10 +178,10 @@ function compare(
   for (const [expected, names] of targets) {
     const name = names.find((each) => Object.hasOwn(state, each));
     if (name === undefined) {
-      missing.push(names[0]!);
+      missing.push(names[0]);
       continue;
     }
-    const got = state[name]!;
+    const got = state[name];
     if (QuantizedTensor.isQuantized(got)) {
       different.push({ name, got, expected: quantized.get(name) ?? expected });
       continue;

@@ -128,31 +128,31 @@ function aligned(header: readonly string[], rows: readonly (readonly string[])[]
   const widths = widthsOf(header, rows);
   const lines = [header, ...rows].map((row) => linesOf(row, header, widths));
   const rule = widths.map((width) => "─".repeat(width)).join(GAP);
-  return [...lines[0]!, rule, ...lines.slice(1).flat(), rule];
+  return [...lines[0], rule, ...lines.slice(1).flat(), rule];
 }
 
 /** Returns the widths of the widest cells. The widest text columns are narrowed until the table fits. */
 function widthsOf(header: readonly string[], rows: readonly (readonly string[])[]): number[] {
-  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column].length)));
   const room = TERMINAL - GAP.length * (widths.length - 1);
-  const narrowed = widths.map((width, column) => (rightAligned.includes(header[column]!) ? 0 : width));
+  const narrowed = widths.map((width, column) => (rightAligned.includes(header[column]) ? 0 : width));
   for (let surplus = widths.reduce((sum, width) => sum + width, 0) - room; surplus > 0; surplus--) {
     const widest = narrowed.indexOf(Math.max(...narrowed));
-    if (narrowed[widest]! <= NARROWEST) break;
-    narrowed[widest]!--;
-    widths[widest]!--;
+    if (narrowed[widest] <= NARROWEST) break;
+    narrowed[widest]--;
+    widths[widest]--;
   }
   return widths;
 }
 
 function linesOf(row: readonly string[], header: readonly string[], widths: readonly number[]): string[] {
-  const cells = row.map((cell, column) => wrapped(cell, widths[column]!));
+  const cells = row.map((cell, column) => wrapped(cell, widths[column]));
   const height = Math.max(...cells.map(({ length }) => length));
   return Array.from({ length: height }, (_, line) =>
     cells
       .map((cell, column) => {
-        const [text, width] = [cell[line] ?? "", widths[column]!];
-        return rightAligned.includes(header[column]!) ? text.padStart(width) : text.padEnd(width);
+        const [text, width] = [cell[line] ?? "", widths[column]];
+        return rightAligned.includes(header[column]) ? text.padStart(width) : text.padEnd(width);
       })
       .join(GAP),
   );

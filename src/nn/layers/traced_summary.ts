@@ -54,7 +54,7 @@ function shapesOf(model: Module, inputs: readonly unknown[]): Map<string, string
     noGrad(() => tidy(() => void (model.forward as (...given: unknown[]) => unknown)(...inputs)));
   } finally {
     for (const remove of removes) remove();
-    for (const [at, [, module]] of named.entries()) module.training = modes[at]!;
+    for (const [at, [, module]] of named.entries()) module.training = modes[at];
   }
   return new Map([...shapes].map(([name, shape]) => [name, timesEach(shape)]));
 }

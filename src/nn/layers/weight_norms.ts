@@ -194,7 +194,7 @@ class SpectralNorm extends Module<[weight: Tensor], Tensor> {
   /** Returns the weight as a matrix, [outputs, everything else]. */
   private matrixOf(weight: Tensor): Tensor {
     const first = movedim(weight, this.dim, 0);
-    return reshape(first, [first.shape[0]!, first.size / first.shape[0]!]);
+    return reshape(first, [first.shape[0], first.size / first.shape[0]]);
   }
 
   /** Runs power iterations on u and v, in place. */

@@ -28,7 +28,7 @@ export interface Gpt2Config {
 /** @internal Converts a config to options of {@link GPT}. @throws {ArgumentError} for an unsupported config. */
 export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
   const { norm, layers, ...described } = describeConfig("GPT", "gpt2", config);
-  const { attention, feedForward } = layers[0]!;
+  const { attention, feedForward } = layers[0];
   const { activation } = feedForward;
   if (activation !== "gelu" && activation !== "geluTanh")
     throw unsupported(`activation_function "${config.activation_function}"`);

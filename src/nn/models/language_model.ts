@@ -150,7 +150,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     const name = this.constructor.name;
     const position = cache?.position ?? 0;
     this.checkTokens(tokens, position);
-    const positions = cache ? this.positionsIn(cache, tokens.shape[1]!) : 0;
+    const positions = cache ? this.positionsIn(cache, tokens.shape[1]) : 0;
     if (cache && (segments || isCheckpointed)) throw notWithCache(name, segments ? "segments" : "checkpoint");
     const blockInputs = segments
       ? segmentInputs(name, tokens, segments, padding)
@@ -297,7 +297,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   private checkTokens(tokens: Tensor, position: number): void {
     const name = this.constructor.name;
     checkTokenMatrix(name, tokens);
-    const [before, count] = [this.hasRelativePositions ? 0 : position, tokens.shape[1]!];
+    const [before, count] = [this.hasRelativePositions ? 0 : position, tokens.shape[1]];
     const got = before > 0 ? `${count} after ${before}` : count;
     if (before + count > this.contextLength)
       throw new ShapeError(

@@ -47,7 +47,7 @@ export interface LlamaConfig {
 /** @internal Converts a config to options of {@link Llama}. @throws {ArgumentError} for an unsupported config. */
 export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
   const { norm, layers, ...described } = describeConfig("Llama", "llama", config);
-  const { attention, feedForward } = layers[0]!;
+  const { attention, feedForward } = layers[0];
   const scaling = attention.rope!.scaling;
   if (scaling?.type === "dynamic" || scaling?.type === "longrope")
     throw unsupported("unknownScaling", `rope_type "${scaling.type}"`);

@@ -140,10 +140,10 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
     const usual = layerFormat.bits < 4 ? "nearest" : "leastSquares";
     if (rounding === "nearest" || rounding === "leastSquares") return quantize(weight, { ...layerFormat, rounding });
     if (recorded === undefined) return quantize(weight, { ...layerFormat, rounding: usual });
-    return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]!), layerFormat);
+    return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]), layerFormat);
   };
   const layers = [...slots].map(([name, [{ value }]]) => {
-    const chosen = isIncluded(name) && !isExcluded(name) ? formatFor(format, value.weight.shape[1]!) : undefined;
+    const chosen = isIncluded(name) && !isExcluded(name) ? formatFor(format, value.weight.shape[1]) : undefined;
     return chosen === undefined
       ? leftAlone(name, value.weight)
       : reportOf(
@@ -347,8 +347,8 @@ function relativeError(weight: Tensor, quantized: QuantizedTensor): number {
   );
   let [error, size] = [0, 0];
   for (let i = 0; i < exact.length; i++) {
-    error += (exact[i]! - got[i]!) ** 2;
-    size += exact[i]! ** 2;
+    error += (exact[i] - got[i]) ** 2;
+    size += exact[i] ** 2;
   }
   return size === 0 ? 0 : Math.sqrt(error / size);
 }

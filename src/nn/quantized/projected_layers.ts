@@ -19,7 +19,7 @@ const names = ["query", "key", "value"] as const;
  */
 export function projectedLayers(x: Tensor, layers: Three<ProductLayer>): Three<Tensor> {
   if (layers.some(isQuantized)) {
-    const reason = layers.map((layer, at) => whyNoProduct(names[at]!, layer)).find(Boolean) ?? whyApart(x, layers);
+    const reason = layers.map((layer, at) => whyNoProduct(names[at], layer)).find(Boolean) ?? whyApart(x, layers);
     if (reason === undefined) {
       const all = layers as Three<QuantizedLinear>;
       return quantizedProjections(x, all, all[0].precision);
@@ -35,5 +35,5 @@ function whyApart(x: Tensor, layers: Three<ProductLayer>): string | undefined {
   if (new Set(precisions).size > 1) return names.map((name, at) => `${name} is ${precisions[at]}`).join(", ");
   const biases = all.flatMap(({ bias }) => bias ?? []);
   if (needsGradient(x, ...biases)) return "x or a bias needs a gradient";
-  return whyNotAtOnce(all, precisions[0]!);
+  return whyNotAtOnce(all, precisions[0]);
 }

@@ -10,10 +10,10 @@ export function formatReport({ layers, bytesBefore, bytesAfter }: QuantizationRe
     format === null ? "" : `${(100 * figures.relativeError).toPrecision(3)} %`,
   ]);
   const all = [header, ...rows];
-  const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
+  const widths = header.map((_, column) => Math.max(...all.map((row) => row[column].length)));
   const lines = all.map((row) =>
     row
-      .map((cell, column) => (column < 3 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+      .map((cell, column) => (column < 3 ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
       .join("  ")
       .trimEnd(),
   );

@@ -1,6 +1,8 @@
 /** Transcribes recordings with a {@link Wav2Vec2} model. */
+
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { add } from "../../ops/elementwise/arithmetic.ts";
@@ -125,11 +127,11 @@ async function framesOf(
         ),
       );
       const values = (await found.data()) as Float32Array;
-      const count = found.shape[2]!;
+      const count = found.shape[2];
       for (const [row, { first, end }] of members.entries())
         for (let frame = first; frame < end; frame++) {
-          symbols.push(values[2 * row * count + frame]!);
-          probabilities.push(values[(2 * row + 1) * count + frame]!);
+          symbols.push(values[2 * row * count + frame]);
+          probabilities.push(values[(2 * row + 1) * count + frame]);
         }
     }
   return { symbols, probabilities };
@@ -157,9 +159,9 @@ function segmentsOf(words: readonly CtcWord[], secondsPerFrame: number): CtcWord
   const segments: CtcWord[][] = [];
   for (const word of words) {
     const last = segments.at(-1);
-    const [start, end] = [word.symbols[0]!.start, word.symbols.at(-1)!.end];
-    const isPause = last && (start - last.at(-1)!.symbols.at(-1)!.end) * secondsPerFrame >= PAUSE;
-    const isLong = last && (end - last[0]!.symbols[0]!.start) * secondsPerFrame > LONGEST;
+    const [start, end] = [word.symbols[0].start, lastElement(word.symbols).end];
+    const isPause = last && (start - lastElement(lastElement(last).symbols).end) * secondsPerFrame >= PAUSE;
+    const isLong = last && (end - last[0].symbols[0].start) * secondsPerFrame > LONGEST;
     if (!last || isPause || isLong) segments.push([word]);
     else last.push(word);
   }
@@ -177,13 +179,19 @@ function segmentOf(words: readonly CtcWord[], id: number, context: Context): Tra
   const timed = words.map(
     ({ word, symbols }, at): WordTime => ({
       word: at === 0 ? word : `${settings.wordSeparator}${word}`,
-      start: symbols[0]!.start * secondsPerFrame,
-      end: symbols.at(-1)!.end * secondsPerFrame,
+      start: symbols[0].start * secondsPerFrame,
+      end: lastElement(symbols).end * secondsPerFrame,
       probability: meanOf(symbols, ({ probability }) => probability),
     }),
   );
   return {
-    ...{ id, seek: 0, start: timed[0]!.start, end: timed.at(-1)!.end, text: timed.map(({ word }) => word).join("") },
+    ...{
+      id,
+      seek: 0,
+      start: timed[0].start,
+      end: lastElement(timed).end,
+      text: timed.map(({ word }) => word).join(""),
+    },
     ...chancesOf(
       words.flatMap(({ symbols }) => symbols),
       settings,

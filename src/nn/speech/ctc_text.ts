@@ -1,4 +1,5 @@
 /** Greedy decoding for a model that was trained with the CTC loss: converts frames to symbols, text and words. */
+import { lastElement } from "../../core/collections.ts";
 import type { CtcSettings } from "../models/wav2vec2/settings.ts";
 
 /** The likeliest symbol of each frame, with its probability. */
@@ -30,10 +31,10 @@ export interface CtcWord {
 export function symbolsOf({ symbols, probabilities }: CtcFrames, { symbols: texts, blank }: CtcSettings): CtcSymbol[] {
   const found: CtcSymbol[] = [];
   for (let start = 0, end = 0; start < symbols.length; start = end) {
-    const symbol = symbols[start]!;
-    const isSame = (frame: number) => frame < symbols.length && texts[symbols[frame]!] === texts[symbol];
+    const symbol = symbols[start];
+    const isSame = (frame: number) => frame < symbols.length && texts[symbols[frame]] === texts[symbol];
     let sum = 0;
-    for (end = start; isSame(end); end++) sum += probabilities[end]!;
+    for (end = start; isSame(end); end++) sum += probabilities[end];
     if (symbol !== blank) found.push({ symbol, start, end, probability: sum / (end - start) });
   }
   return found;
@@ -54,7 +55,7 @@ export function wordsOf(symbols: readonly CtcSymbol[], settings: CtcSettings): C
     const isDelimiter = text === settings.wordSeparator;
     if (!isDelimiter && !isInside) words.push({ word: "", symbols: [] });
     if (!isDelimiter) {
-      const last = words.at(-1)!;
+      const last = lastElement(words);
       last.word += cased(text, settings);
       last.symbols.push(each);
     }
@@ -64,6 +65,6 @@ export function wordsOf(symbols: readonly CtcSymbol[], settings: CtcSettings): C
 }
 
 const writtenAs = (symbol: number, { symbols, wordDelimiter, wordSeparator }: CtcSettings): string =>
-  symbols[symbol] === wordDelimiter ? wordSeparator : symbols[symbol]!;
+  symbols[symbol] === wordDelimiter ? wordSeparator : symbols[symbol];
 
 const cased = (text: string, { lowerCase }: CtcSettings): string => (lowerCase ? text.toLowerCase() : text);

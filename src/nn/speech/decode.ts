@@ -1,5 +1,7 @@
 /** Decodes windows of audio to tokens. */
+
 import { noGrad } from "../../autograd/modes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import type { Generator } from "../../random/generator.ts";
@@ -53,24 +55,24 @@ export async function decodeWindows(
 ): Promise<Decoded[]> {
   using cache = noGrad(() => model.newCache(states));
   const { startLength, endToken, noSpeechToken, temperature, signal } = decoding;
-  const length = prompts[0]!.length;
+  const length = prompts[0].length;
   const most = Math.min(decoding.maxTokens, model.description.contextLength - length);
   const rows = prompts.map((): Row => ({ tokens: [], sum: 0, isDone: most <= 0 }));
   const first = await logitsOf(model, cache, prompts, startLength);
   const noSpeech = first.map((logits) => {
     const atStart = logits.subarray(0, logits.length / startLength);
-    return noSpeechToken === undefined ? 0 : Math.exp(atStart[noSpeechToken]! - logSumExp(atStart));
+    return noSpeechToken === undefined ? 0 : Math.exp(atStart[noSpeechToken] - logSumExp(atStart));
   });
   let logits = first.map((all) => all.subarray((all.length / startLength) * (startLength - 1)));
   for (let count = 0; count < most; count++) {
     signal?.throwIfAborted();
-    for (const [at, row] of rows.entries()) if (!row.isDone) extend(row, logits[at]!, decoding);
+    for (const [at, row] of rows.entries()) if (!row.isDone) extend(row, logits[at], decoding);
     if (rows.every(({ isDone }) => isDone) || count === most - 1) break;
-    const next = rows.map(({ tokens, isDone }) => [isDone ? endToken : tokens.at(-1)!]);
+    const next = rows.map(({ tokens, isDone }) => [isDone ? endToken : lastElement(tokens)]);
     logits = await logitsOf(model, cache, next, 1);
   }
   return rows.map(({ tokens, sum }, at) => ({
-    ...{ tokens, temperature, noSpeechProbability: noSpeech[at]! },
+    ...{ tokens, temperature, noSpeechProbability: noSpeech[at] },
     averageLogProbability: sum / (tokens.length + 1),
   }));
 }
@@ -94,7 +96,7 @@ function extend(row: Row, logits: Float32Array, { rule, temperature, endToken, g
   rule(logits, row.tokens);
   const total = logSumExp(logits);
   const token = temperature === 0 ? likeliest(logits) : drawn(logits, temperature, generator);
-  row.sum += logits[token]! - total;
+  row.sum += logits[token] - total;
   if (token === endToken) row.isDone = true;
   else row.tokens.push(token);
 }
@@ -102,7 +104,7 @@ function extend(row: Row, logits: Float32Array, { rule, temperature, endToken, g
 /** @internal Returns the index of the largest value; the first of ties. */
 export function likeliest(values: ArrayLike<number>): number {
   let best = 0;
-  for (let at = 1; at < values.length; at++) if (values[at]! > values[best]!) best = at;
+  for (let at = 1; at < values.length; at++) if (values[at] > values[best]) best = at;
   return best;
 }
 

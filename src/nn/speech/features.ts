@@ -1,5 +1,7 @@
 /** Log-mel features of speech. */
+
 import { noGrad } from "../../autograd/modes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
@@ -74,7 +76,7 @@ function featuresOf(samples: Tensor, nMels: number): Tensor {
     const parts: Tensor[] = [];
     for (let first = 0; first < frames; first += CHUNK)
       parts.push(logMel(padded, first, Math.min(CHUNK, frames - first), filters));
-    const all = parts.length === 1 ? parts[0]! : cat(parts, { dim: 2 });
+    const all = parts.length === 1 ? parts[0] : cat(parts, { dim: 2 });
     const result = normalizedLogMel(all, amax(all, { dim: [1, 2], keepdim: true }));
     return samples.rank === 1 ? reshape(result, [nMels, frames]) : result;
   });
@@ -103,7 +105,7 @@ function logMel(padded: Tensor, first: number, count: number, filters: Tensor): 
 function check(samples: Tensor): void {
   if (!isFloat(samples.dtype))
     throw new DTypeError("logMelFeatures", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
-  if ((samples.rank === 1 || samples.rank === 2) && samples.shape.at(-1)! > N_FFT / 2 && samples.size > 0) return;
+  if ((samples.rank === 1 || samples.rank === 2) && lastElement(samples.shape) > N_FFT / 2 && samples.size > 0) return;
   throw new ShapeError(
     "logMelFeatures",
     "wrongShape",

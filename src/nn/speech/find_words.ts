@@ -41,7 +41,7 @@ export async function findWords(model: Whisper, inputs: AlignmentInputs): Promis
     const first = at;
     at += part.length;
     const probability = probabilities.slice(first, at).reduce((sum, value) => sum + value, 0) / part.length;
-    return { word, tokens: part, start: times[first]! * TIME_UNIT, end: times[at]! * TIME_UNIT, probability };
+    return { word, tokens: part, start: times[first] * TIME_UNIT, end: times[at] * TIME_UNIT, probability };
   });
 }
 
@@ -57,7 +57,7 @@ async function attentionOf(model: Whisper, { states, tokens, start, frames, sett
         onCross(layer, x, { keys }) {
           if (!chosen.some(([each]) => each === layer)) return;
           const positions = Math.max(1, Math.floor(frames / 2));
-          const weights = model.blocks[layer]!.crossAttention.probabilities(x, keys, positions);
+          const weights = model.blocks[layer].crossAttention.probabilities(x, keys, positions);
           found.set(layer, keep(toDType(weights, "float32")));
         },
       });
@@ -67,14 +67,14 @@ async function attentionOf(model: Whisper, { states, tokens, start, frames, sett
   const rows = await rowsOf(chances);
   const layers = new Map<number, Float64Array[][]>();
   for (const [layer, weights] of found) {
-    layers.set(layer, await Promise.all(Array.from({ length: weights.shape[1]! }, (_, head) => headOf(weights, head))));
+    layers.set(layer, await Promise.all(Array.from({ length: weights.shape[1] }, (_, head) => headOf(weights, head))));
     weights.dispose();
   }
   const probabilities = tokens.map((token, at) => {
-    const row = rows[start.length + at]!.subarray(0, endToken);
-    return row[token]! / row.reduce((sum, value) => sum + value, 0);
+    const row = rows[start.length + at].subarray(0, endToken);
+    return row[token] / row.reduce((sum, value) => sum + value, 0);
   });
-  return { heads: chosen.map(([layer, head]) => layers.get(layer)![head]!), probabilities };
+  return { heads: chosen.map(([layer, head]) => layers.get(layer)![head]), probabilities };
 }
 
 async function headOf(weights: Tensor, head: number): Promise<Float64Array[]> {

@@ -77,7 +77,7 @@ export class LiveRecording implements Recording {
     const begin = first * HOP - HALF_FFT;
     const values = Float32Array.from({ length: (count - 1) * HOP + 2 * HALF_FFT }, (_, at) => {
       const position = Math.abs(begin + at) - this.#first; // the samples are reflected at the start
-      return position < this.#count ? this.#samples[position]! : 0;
+      return position < this.#count ? this.#samples[position] : 0;
     });
     return tidy(() =>
       noGrad(() => {

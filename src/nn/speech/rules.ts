@@ -51,7 +51,7 @@ const sumOfTimes = (logits: Float32Array, first: number): number => logSumExp(lo
 
 function maximumOf(values: Float32Array, start: number, end: number): number {
   let most = -Infinity;
-  for (let at = start; at < end; at++) if (values[at]! > most) most = values[at]!;
+  for (let at = start; at < end; at++) if (values[at] > most) most = values[at];
   return most;
 }
 
@@ -60,6 +60,6 @@ export function logSumExp(values: Float32Array, start = 0, end: number = values.
   const most = maximumOf(values, start, end);
   if (most === -Infinity) return -Infinity;
   let sum = 0;
-  for (let at = start; at < end; at++) sum += Math.exp(values[at]! - most);
+  for (let at = start; at < end; at++) sum += Math.exp(values[at] - most);
   return most + Math.log(sum);
 }

@@ -1,5 +1,7 @@
 /** Splits the tokens of a window into segments at timestamp tokens. */
 
+import { lastElement } from "../../core/collections.ts";
+
 /** The resolution of timestamp tokens in seconds. */
 export const TIME_UNIT = 0.02;
 /** Frames of features in a second. */
@@ -45,8 +47,8 @@ export function piecesOf(tokens: readonly number[], firstTime: number, frames: n
   if (isComplete) cuts.push(tokens.length);
   const pieces = cuts.map((cut, index): Piece => {
     const part = tokens.slice(index === 0 ? 0 : cuts[index - 1], cut);
-    return { start: timeOf(part[0]!), end: timeOf(part.at(-1)!), tokens: part };
+    return { start: timeOf(part[0]), end: timeOf(lastElement(part)), tokens: part };
   });
-  const last = tokens[cuts.at(-1)! - 1]!;
+  const last = tokens[lastElement(cuts) - 1];
   return { pieces, advance: isComplete ? frames : (last - firstTime) * FRAMES_PER_UNIT, isComplete };
 }

@@ -1,5 +1,7 @@
 /** Finds speech in a recording with silero's voice activity detector, so that silence need not be transcribed. */
+
 import { noGrad } from "../../autograd/modes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { cat } from "../../ops/join/cat.ts";
@@ -86,8 +88,8 @@ export function speechRanges(probabilities: readonly number[], length: number): 
 /** Extends ranges at both ends, at most to the middle of the silence between them. */
 function padded(ranges: readonly SpeechRange[], length: number): SpeechRange[] {
   return ranges.map(({ start, end }, at) => {
-    const before = at === 0 ? 2 * start : start - ranges[at - 1]!.end;
-    const after = at === ranges.length - 1 ? 2 * (length - end) : ranges[at + 1]!.start - end;
+    const before = at === 0 ? 2 * start : start - ranges[at - 1].end;
+    const after = at === ranges.length - 1 ? 2 * (length - end) : ranges[at + 1].start - end;
     const by = (silence: number) => Math.min(PADDING, Math.floor(silence / 2));
     return { start: start - by(before), end: end + by(after) };
   });
@@ -128,5 +130,5 @@ function originalTime(ranges: readonly SpeechRange[], seconds: number, isEnd: bo
     if (isEnd ? within <= size : within < size) return (start + within) / SAMPLE_RATE;
     before += size;
   }
-  return ranges.at(-1)!.end / SAMPLE_RATE;
+  return lastElement(ranges).end / SAMPLE_RATE;
 }

@@ -74,7 +74,7 @@ export async function transcribe(...values: unknown[]): Promise<Transcription | 
     model instanceof Wav2Vec2
       ? await transcribeEach(model, inputs, options)
       : await transcribeTogether(model, inputs, options);
-  return Array.isArray(audio) ? results : results[0]!;
+  return Array.isArray(audio) ? results : results[0];
 }
 
 /** Transcribes one recording after the other. */
@@ -217,14 +217,14 @@ export async function decodeNext(
   const decoded = await decodeWithFallback(model, active, states, options);
   for (const [at, session] of active.entries()) {
     using row = noGrad(() => narrow(states, 0, at, 1));
-    await session.accept(decoded[at]!, row);
+    await session.accept(decoded[at], row);
   }
 }
 
 /** Finds the likeliest language after the start token. */
 async function detectLanguages(model: Whisper, sessions: readonly Session[], states: Tensor): Promise<void> {
   if (sessions.every(({ language }) => language !== undefined)) return;
-  const { startToken, languages } = sessions[0]!.settings;
+  const { startToken, languages } = sessions[0].settings;
   const codes = [...languages.keys()];
   const tokens = tensor(
     sessions.map(() => [startToken]),
@@ -234,7 +234,7 @@ async function detectLanguages(model: Whisper, sessions: readonly Session[], sta
   const values = await logits.data();
   const size = values.length / sessions.length;
   for (const [at, session] of sessions.entries())
-    session.language ??= codes[likeliest(codes.map((code) => values[at * size + languages.get(code)!]!))]!;
+    session.language ??= codes[likeliest(codes.map((code) => values[at * size + languages.get(code)!]))];
 }
 
 /** Decodes a window of each recording; those that fail are decoded again at the next temperature. */
@@ -244,23 +244,23 @@ async function decodeWithFallback(
   states: Tensor,
   options: TranscribeSettings,
 ): Promise<Decoded[]> {
-  const { settings } = sessions[0]!;
+  const { settings } = sessions[0];
   const rule = rulesOf(settings, options.timestamps);
   const results: Decoded[] = [];
   let pending = sessions.map((_, at) => at);
   for (const temperature of temperaturesOf(options)) {
-    for (const group of Map.groupBy(pending, (at) => sessions[at]!.prompt.length).values()) {
+    for (const group of Map.groupBy(pending, (at) => sessions[at].prompt.length).values()) {
       using rows = noGrad(() => indexSelect(states, 0, tensor(group, { dtype: "int32" })));
-      const prompts = group.map((at) => sessions[at]!.prompt);
+      const prompts = group.map((at) => sessions[at].prompt);
       const decoded = await decodeWindows(model, rows, prompts, {
-        ...{ temperature, rule, startLength: sessions[group[0]!]!.start.length, signal: options.signal },
+        ...{ temperature, rule, startLength: sessions[group[0]].start.length, signal: options.signal },
         maxTokens: options.maxTokens ?? Math.floor(model.description.contextLength / 2),
         ...{ endToken: settings.endToken, noSpeechToken: settings.noSpeechToken },
         generator: options.generator ?? defaultGenerator,
       });
-      for (const [index, at] of group.entries()) results[at] = decoded[index]!;
+      for (const [index, at] of group.entries()) results[at] = decoded[index];
     }
-    pending = pending.filter((at) => sessions[at]!.fails(results[at]!));
+    pending = pending.filter((at) => sessions[at].fails(results[at]));
     if (pending.length === 0) break;
   }
   return results;

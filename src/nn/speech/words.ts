@@ -1,4 +1,5 @@
 /** Words of a transcript, and their times. */
+import { lastElement } from "../../core/collections.ts";
 import type { PretrainedTokenizer } from "../../text/pretrained_tokenizer.ts";
 
 /** A word with its times in seconds. */
@@ -47,7 +48,7 @@ export function wordsOf(
   if (language !== undefined && withoutSpaces.includes(language)) return characters;
   const words: { word: string; tokens: number[] }[] = [];
   for (const { word, tokens: part } of characters) {
-    const isApart = part[0]! >= endToken || word.startsWith(" ") || PUNCTUATION.includes(word.trim());
+    const isApart = part[0] >= endToken || word.startsWith(" ") || PUNCTUATION.includes(word.trim());
     const last = words.at(-1);
     if (isApart || !last) words.push({ word, tokens: [...part] });
     else {
@@ -84,12 +85,12 @@ function charactersOf(tokens: readonly number[], tokenizer: Pick<PretrainedToken
  */
 export function mergePunctuation(words: Word[]): void {
   for (let [at, next] = [words.length - 2, words.length - 1]; at >= 0; at--) {
-    const [previous, following] = [words[at]!, words[next]!];
+    const [previous, following] = [words[at], words[next]];
     if (previous.word.startsWith(" ") && BEFORE.includes(previous.word.trim())) move(previous, following, "before");
     else next = at;
   }
   for (let [at, next] = [0, 1]; next < words.length; next++) {
-    const [previous, following] = [words[at]!, words[next]!];
+    const [previous, following] = [words[at], words[next]];
     if (!previous.word.endsWith(" ") && AFTER.includes(following.word)) move(following, previous, "after");
     else at = next;
   }
@@ -136,7 +137,7 @@ export function addWords(segments: readonly WordSegment[], words: TimedWord[], c
     const count = segment.tokens.filter((token) => token < endToken).length;
     const found: { -readonly [Key in keyof WordTime]: WordTime[Key] }[] = [];
     for (let used = 0; next < words.length && used < count; next++) {
-      const { word, start, end, probability, tokens } = words[next]!;
+      const { word, start, end, probability, tokens } = words[next];
       if (word) found.push({ word, start: rounded(offset + start), end: rounded(offset + end), probability });
       used += tokens.length;
     }
@@ -155,7 +156,7 @@ export const rounded = (seconds: number): number => Math.round(seconds * 100) / 
 function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
-  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+  return sorted.length % 2 === 1 ? sorted[Math.floor(middle)] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
 function shortenAtSentences(words: TimedWord[], longest: number): void {
@@ -163,7 +164,7 @@ function shortenAtSentences(words: TimedWord[], longest: number): void {
   for (const [at, word] of words.entries()) {
     if (at === 0 || word.end - word.start <= longest) continue;
     if (marks.includes(word.word)) word.end = word.start + longest;
-    else if (marks.includes(words[at - 1]!.word)) word.start = word.end - longest;
+    else if (marks.includes(words[at - 1].word)) word.start = word.end - longest;
   }
 }
 
@@ -185,7 +186,7 @@ function fitToPause(words: Times[], typical: number, lastSpeech: number): void {
 
 /** If the times of the segment differ much from those of its first and last word, keeps the segment's times. */
 function fitToSegment(words: Times[], typical: number, segment: Times): void {
-  const [first, last] = [words[0]!, words.at(-1)!];
+  const [first, last] = [words[0], lastElement(words)];
   if (segment.start < first.end && segment.start - 0.5 > first.start)
     first.start = Math.max(0, Math.min(first.end - typical, segment.start));
   else segment.start = first.start;

@@ -66,19 +66,19 @@ export async function answer(...values: unknown[]): Promise<Answer[]> {
     ({ tokens, ...inputs }) => toDType(model.forward(tokens, inputs), "float32"),
     valuesOfRows,
   );
-  return answersIn(row, context, scores!, maxAnswerTokens).slice(0, topK);
+  return answersIn(row, context, scores, maxAnswerTokens).slice(0, topK);
 }
 
 /** Returns every part of the context, the most probable first. `transformers` 4 scored answers in this way. */
 function answersIn(row: EncodedInputs, context: string, scores: Float32Array, most: number): Answer[] {
   const places = row.spans(1);
   const tokens = row.origins.flatMap((origin, at) => (origin?.[0] === 1 ? [at] : []));
-  const [starts, ends] = [0, 1].map((column) => softmaxOf(tokens.map((at) => scores[2 * at + column]!)));
+  const [starts, ends] = [0, 1].map((column) => softmaxOf(tokens.map((at) => scores[2 * at + column])));
   const found: Answer[] = [];
-  for (const [first, chance] of starts!.entries())
+  for (const [first, chance] of starts.entries())
     for (let last = first; last < Math.min(tokens.length, first + most); last++) {
-      const [{ start }, { end }] = [places[first]!, places[last]!];
-      found.push({ text: context.slice(start, end), score: chance * ends![last]!, start, end });
+      const [{ start }, { end }] = [places[first], places[last]];
+      found.push({ text: context.slice(start, end), score: chance * ends[last], start, end });
     }
   return found.sort((a, b) => b.score - a.score);
 }

@@ -22,24 +22,24 @@ export function assign(costs: ArrayLike<number>, rows: number, columns: number):
       let next = -1;
       for (let column = 0; column < columns; column++) {
         if (isDone[column]) continue;
-        const reduced = distance + costs[row * columns + column]! - ofRows[row]! - ofColumns[column]!;
-        if (reduced < distances[column]!) {
+        const reduced = distance + costs[row * columns + column] - ofRows[row] - ofColumns[column];
+        if (reduced < distances[column]) {
           distances[column] = reduced;
           before[column] = reached;
         }
-        if (next < 0 || distances[column]! < distances[next]!) next = column;
+        if (next < 0 || distances[column] < distances[next]) next = column;
       }
       isDone[next] = 1;
-      [reached, distance, row] = [next, distances[next]!, rowOf[next]!];
+      [reached, distance, row] = [next, distances[next], rowOf[next]];
     }
-    ofRows[first]! += distance;
+    ofRows[first] += distance;
     for (let column = 0; column < columns; column++) {
       if (!isDone[column] || column === reached) continue;
-      ofRows[rowOf[column]!]! += distance - distances[column]!;
-      ofColumns[column]! -= distance - distances[column]!;
+      ofRows[rowOf[column]] += distance - distances[column];
+      ofColumns[column] -= distance - distances[column];
     }
-    for (let column = reached; column >= 0; column = before[column]!)
-      rowOf[column] = before[column]! < 0 ? first : rowOf[before[column]!]!;
+    for (let column = reached; column >= 0; column = before[column])
+      rowOf[column] = before[column] < 0 ? first : rowOf[before[column]];
   }
   const found = new Array<number>(rows);
   for (const [column, row] of rowOf.entries()) if (row >= 0) found[row] = column;

@@ -90,12 +90,12 @@ export async function inBatches<R extends Row, T>(
   compute: (batch: Batch) => Tensor,
   finish: (result: Tensor, rows: readonly R[]) => Promise<readonly T[]>,
 ): Promise<T[]> {
-  const order = rows.map((_, index) => index).sort((a, b) => rows[b]!.tokens.length - rows[a]!.tokens.length || a - b);
+  const order = rows.map((_, index) => index).sort((a, b) => rows[b].tokens.length - rows[a].tokens.length || a - b);
   const found = new Array<T>(rows.length);
   for (let start = 0; start < order.length; start += size) {
     await yieldToEventLoop();
     const indices = order.slice(start, start + size);
-    const members = indices.map((index) => rows[index]!);
+    const members = indices.map((index) => rows[index]);
     const result = tidy(() => noGrad(() => inEvaluation(model, () => compute(batchOf(model, members)))));
     const values = await finish(result, members);
     result.dispose();
@@ -126,13 +126,13 @@ export function batchOf(model: Encoder, rows: readonly Row[]): Batch {
 /** @internal Returns the values of each row of a tensor. */
 export async function valuesOfRows(x: Tensor): Promise<Float32Array[]> {
   const values = Float32Array.from((await x.data()) as ArrayLike<number>);
-  const size = values.length / x.shape[0]!;
-  return Array.from({ length: x.shape[0]! }, (_, row) => values.slice(row * size, (row + 1) * size));
+  const size = values.length / x.shape[0];
+  return Array.from({ length: x.shape[0] }, (_, row) => values.slice(row * size, (row + 1) * size));
 }
 
 /** @internal Returns rows of equal lengths as a tensor. */
 export function matrixOf(rows: readonly Float32Array[]): Tensor<"float32"> {
-  const width = rows[0]!.length;
+  const width = rows[0].length;
   const all = new Float32Array(rows.length * width);
   for (const [row, values] of rows.entries()) all.set(values, row * width);
   return tensor(all, { shape: [rows.length, width] });

@@ -100,7 +100,7 @@ async function byWords(call: Call, model: DualEncoder): Promise<Classification[]
     const probabilities = model.description.sigmoid ? (row: Float32Array) => Array.from(row, sigmoidOf) : softmaxOf;
     return rows.map((row) =>
       probabilities(row)
-        .map((score, index) => ({ label: labels[index]!, score }))
+        .map((score, index) => ({ label: labels[index], score }))
         .sort((a, b) => b.score - a.score),
     );
   } finally {

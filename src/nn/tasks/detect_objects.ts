@@ -75,7 +75,7 @@ export async function detectObjects(...values: unknown[]): Promise<DetectedObjec
   return rows.map((row, at) => {
     const candidates = isFocal ? bestOf(row, description.labels) : likeliestOf(row, description.labels);
     const found = candidates.map(
-      ({ label, score, box }): DetectedObject => ({ label: nameOf(label), score, box: inPixels(box, sizes[at]!) }),
+      ({ label, score, box }): DetectedObject => ({ label: nameOf(label), score, box: inPixels(box, sizes[at]) }),
     );
     return found.filter(({ score }) => score > threshold).sort((a, b) => b.score - a.score);
   });
@@ -108,7 +108,7 @@ function bestOf(row: Float32Array, labels: number): Candidate[] {
   const all = Array.from({ length: queries * labels }, (_, at): Candidate => {
     const [query, label] = [Math.floor(at / labels), at % labels];
     const box = row.subarray((query + 1) * size - 4, (query + 1) * size);
-    return { label, score: row[query * size + label]!, box };
+    return { label, score: row[query * size + label], box };
   });
   return all.sort((a, b) => b.score - a.score).slice(0, queries);
 }

@@ -108,7 +108,7 @@ export function matchesOf(
     const ofLabels = labelCosts(toDType(select(logits, 0, image), "float32")).dataSync();
     const found = toDType(select(boxes, 0, image), "float32");
     const matrix = labels.flatMap((label, object) => {
-      const target = tensor(Float32Array.from(wanted[object]!), { shape: [1, 4] });
+      const target = tensor(Float32Array.from(wanted[object]), { shape: [1, 4] });
       const distances = sum(abs(sub(found, target)), { dim: 1 }).dataSync();
       const overlaps = overlapOf(found, target).dataSync();
       return Array.from({ length: queries }, (_, query) => {
@@ -119,7 +119,7 @@ export function matchesOf(
     });
     const columns = assign(matrix, labels.length, queries);
     return columns.map((query, object) => ({
-      ...{ row: image * queries + query, label: labels[object]!, box: wanted[object]! },
+      ...{ row: image * queries + query, label: labels[object], box: wanted[object] },
     }));
   });
 }
@@ -167,5 +167,5 @@ export function boxLossOf(
 ): Tensor {
   const distances = sum(abs(sub(found, wanted)));
   const overlaps = sum(sub(1, overlapOf(found, wanted)));
-  return div(add(mul(distances, boxWeight), mul(overlaps, overlapWeight)), found.shape[0]!);
+  return div(add(mul(distances, boxWeight), mul(overlaps, overlapWeight)), found.shape[0]);
 }

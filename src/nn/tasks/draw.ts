@@ -32,7 +32,7 @@ export function drawSegmentation(...values: unknown[]): Tensor {
   const labels = map.dataSync();
   const pixels = new Uint8Array(3 * height * width);
   for (let at = 0; at < height * width; at++) {
-    const color = colorOf(Number(labels[at]!));
+    const color = colorOf(Number(labels[at]));
     for (const [channel, value] of color.entries()) pixels[channel * height * width + at] = value;
   }
   return tensor(pixels, { shape: [3, height, width] });

@@ -92,7 +92,7 @@ function promptOf({ model, prompt, promptName }: Call): string {
   if (prompt !== undefined) return prompt;
   const name = promptName ?? defaultPrompt;
   if (name === undefined) return "";
-  if (Object.hasOwn(prompts, name)) return prompts[name]!;
+  if (Object.hasOwn(prompts, name)) return prompts[name];
   const known = Object.keys(prompts).join(", ") || "none";
   throw new ArgumentError(
     "embed",
@@ -126,7 +126,7 @@ function vectorsOf(
   const vectors =
     pooling === undefined && sentence ? sentence.forward(states, lengths) : pooled(wide, pooling ?? "mean", lengths);
   const size = truncateDim ?? sentence?.description.truncateDim;
-  const width = vectors.shape[1]!;
+  const width = vectors.shape[1];
   if (size !== undefined && size > width)
     throw new ArgumentError("embed", "invalidOption", `expected truncateDim to be at most ${width}, got ${size}`);
   const part = toDType(size === undefined ? vectors : narrow(vectors, 1, 0, size), "float32");

@@ -82,7 +82,7 @@ export function multipleNegativesRankingLoss(...values: unknown[]): Tensor {
     const candidates = negatives.length === 0 ? positives : cat([positives, ...negatives], { dim: 0 });
     const [a, c] = [normalize(anchors, { dim: 1 }), normalize(candidates, { dim: 1 })];
     const scores = mul(matmul(a, transpose(c, 0, 1)), scale);
-    return crossEntropy(scores, arange(anchors.shape[0]!, { dtype: "int32" }));
+    return crossEntropy(scores, arange(anchors.shape[0], { dtype: "int32" }));
   });
 }
 

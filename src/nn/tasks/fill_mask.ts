@@ -68,10 +68,10 @@ export async function fillMask(...values: unknown[]): Promise<FilledMask[][]> {
     valuesOfRows,
   );
   return masks.map((at) => {
-    const chances = softmaxOf(scores!.subarray(at * model.vocabularySize, (at + 1) * model.vocabularySize));
-    const order = chances.map((_, token) => token).sort((a, b) => chances[b]! - chances[a]! || a - b);
+    const chances = softmaxOf(scores.subarray(at * model.vocabularySize, (at + 1) * model.vocabularySize));
+    const order = chances.map((_, token) => token).sort((a, b) => chances[b] - chances[a] || a - b);
     return order.slice(0, topK).map((token) => ({
-      ...{ token, score: chances[token]! },
+      ...{ token, score: chances[token] },
       text: token < tokenizer.vocabularySize ? tokenizer.decode([token], { skipSpecialTokens: false }) : "",
     }));
   });

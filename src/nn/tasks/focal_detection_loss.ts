@@ -1,5 +1,7 @@
 /** The loss for training RT-DETR, whose labels have independent probabilities. */
+
 import { noGrad } from "../../autograd/modes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { listOf } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { sigmoid } from "../../ops/activation/sigmoid.ts";
@@ -121,16 +123,16 @@ function varifocalLoss(
   { alpha, gamma }: { readonly alpha: number; readonly gamma: number },
 ): Tensor {
   const logits = toDType(given, "float32");
-  const outputs = logits.shape.at(-1)!;
+  const outputs = lastElement(logits.shape);
   const [target, isPresent] = [new Float32Array(logits.size), new Float32Array(logits.size)];
   for (const [at, { row, label }] of matches.entries()) {
-    target[row * outputs + label] = shares[at]!;
+    target[row * outputs + label] = shares[at];
     isPresent[row * outputs + label] = 1;
   }
   const [wanted, present] = [target, isPresent].map((values) => tensor(values, { shape: [...logits.shape] }));
   const weight = noGrad(() => {
-    const absent = mul(mul(pow(sigmoid(logits), gamma), alpha), sub(1, present!));
-    return add(absent, wanted!);
+    const absent = mul(mul(pow(sigmoid(logits), gamma), alpha), sub(1, present));
+    return add(absent, wanted);
   });
-  return binaryCrossEntropyWithLogits(logits, wanted!, { weight, reduction: "sum" });
+  return binaryCrossEntropyWithLogits(logits, wanted, { weight, reduction: "sum" });
 }

@@ -120,7 +120,7 @@ export async function overImages(
     const rows = await valuesOfRows(result);
     result.dispose();
     for (const [row, { at }] of members.entries()) {
-      found[at] = rows[row]!;
+      found[at] = rows[row];
       if (grids) grids[at] = tupleOf(result.shape.slice(-2), 2);
     }
   };
@@ -158,7 +158,7 @@ export async function overPlanes<Result>(
   const [sizes, grids]: [Sides[], Sides[]] = [[], []];
   const compute = (pixels: Tensor) => model.forward(pixels);
   const rows = await overImages(operation, model, images, batch, compute, { sizes, grids });
-  const found = rows.map((row, at) => resultOf(row, grids[at]!, sizes[at]!));
+  const found = rows.map((row, at) => resultOf(row, grids[at], sizes[at]));
   return isArray(image) ? found : found[0]!;
 }
 

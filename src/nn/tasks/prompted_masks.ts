@@ -123,7 +123,7 @@ function masksOf(
 ): ObjectMask[] {
   const { masks, scores } = found;
   const { image } = model.description;
-  const [first, count] = several ? [1, masks.shape[0]! - 1] : [model.singleMask(found), 1];
+  const [first, count] = several ? [1, masks.shape[0] - 1] : [model.singleMask(found), 1];
   const chosen = unsqueeze(toDType(narrow(masks, 0, first, count), "float32"), 0);
   const options = { mode: "bilinear", alignCorners: false } as const;
   const cropped = () => {
@@ -134,6 +134,6 @@ function masksOf(
   const values = Array.from(scores.dataSync(), Number);
   return Array.from({ length: count }, (_, at) => ({
     mask: keep(contiguous(select(select(inside, 0, 0), 0, at))),
-    score: values[first + at]!,
+    score: values[first + at],
   })).sort((a, b) => b.score - a.score);
 }

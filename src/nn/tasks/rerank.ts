@@ -76,7 +76,7 @@ export async function rerank(...values: unknown[]): Promise<Ranked[]> {
     rows,
     batch,
     ({ tokens, ...inputs }) => toDType(model.forward(tokens, inputs), "float32"),
-    async (result) => (await valuesOfRows(result)).map(([score]) => relevance(score!)),
+    async (result) => (await valuesOfRows(result)).map(([score]) => relevance(score)),
   );
   const ranked = scores.map((score, index) => ({ index, score }));
   return ranked.sort((a, b) => b.score - a.score || a.index - b.index).slice(0, topK);

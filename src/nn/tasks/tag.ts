@@ -1,3 +1,4 @@
+import { lastElement } from "../../core/collections.ts";
 import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
@@ -78,7 +79,7 @@ export async function tag(...values: unknown[]): Promise<Tagged[][]> {
     async (scores, members) => {
       const values = await valuesOfRows(scores);
       return members.map((row, at) => {
-        const tokens = taggedTokens(model, row, values[at]!);
+        const tokens = taggedTokens(model, row, values[at]);
         const parts = aggregate === "none" ? tokens : joined(tokens, row.text);
         return parts.filter(({ label }) => label !== OUTSIDE);
       });
@@ -98,8 +99,8 @@ function taggedTokens({ labels }: Encoder, { tokens, origins, spans, text }: Tex
     if (!origin) return [];
     const chances = softmaxOf(scores.subarray(at * names.length, (at + 1) * names.length));
     const score = Math.max(...chances);
-    const { start, end } = places[origin[1]]!;
-    return [{ label: names[chances.indexOf(score)]!, score, start, end, text: text.slice(start, end) }];
+    const { start, end } = places[origin[1]];
+    return [{ label: names[chances.indexOf(score)], score, start, end, text: text.slice(start, end) }];
   });
 }
 
@@ -109,12 +110,12 @@ function joined(tokens: readonly Tagged[], text: string): Tagged[] {
   for (const token of tokens) {
     const last = groups.at(-1)?.at(-1);
     const isSame = last !== undefined && kindOf(last.label) === kindOf(token.label) && !token.label.startsWith("B-");
-    if (isSame) groups.at(-1)!.push(token);
+    if (isSame) lastElement(groups).push(token);
     else groups.push([token]);
   }
   return groups.map((group) => {
-    const { start, label } = group[0]!;
-    const { end } = group.at(-1)!;
+    const { start, label } = group[0];
+    const { end } = lastElement(group);
     const score = group.reduce((sum, token) => sum + token.score, 0) / group.length;
     return { label: kindOf(label), score, start, end, text: text.slice(start, end) };
   });

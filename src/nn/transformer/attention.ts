@@ -192,7 +192,7 @@ export class MultiheadAttention extends Module<
     return tidy(() => {
       const projected = this.project(call, steps);
       const { out, weights: probabilities } = this.attend(projected, call, isBatch);
-      const joined = reshape(transpose(out, 1, 2), [out.shape[0]!, out.shape[2]!, this.embedDim]);
+      const joined = reshape(transpose(out, 1, 2), [out.shape[0], out.shape[2], this.embedDim]);
       const output = this.out_proj.forward(joined);
       const weights = probabilities && !isBatch ? select(probabilities, 0, 0) : probabilities;
       return { output: !isBatch ? select(output, 0, 0) : this.batchFirst ? output : transpose(output, 0, 1), weights };
@@ -231,13 +231,13 @@ export class MultiheadAttention extends Module<
   private project({ query, key, value }: Call, steps: (x: Tensor) => Tensor): Projected {
     const [q, k, v] = this.projections(query, key, value, steps);
     const more = (x: Tensor, bias: Tensor | null): Tensor => {
-      const added = (row: Tensor) => cat([x, expand(row, [x.shape[0]!, 1, this.embedDim])], 1);
+      const added = (row: Tensor) => cat([x, expand(row, [x.shape[0], 1, this.embedDim])], 1);
       const whole = bias ? added(bias) : x;
       if (!this.addZeroAttn) return whole;
-      return cat([whole, zeros([x.shape[0]!, 1, this.embedDim], { dtype: x.dtype })], 1);
+      return cat([whole, zeros([x.shape[0], 1, this.embedDim], { dtype: x.dtype })], 1);
     };
     const heads = (x: Tensor) => transpose(unflatten(x, 2, [this.numHeads, this.headDim]), 1, 2);
-    return { q: heads(q), k: heads(more(k, this.bias_k)), v: heads(more(v, this.bias_v)), keys: k.shape[1]! };
+    return { q: heads(q), k: heads(more(k, this.bias_k)), v: heads(more(v, this.bias_v)), keys: k.shape[1] };
   }
 
   /** Projects queries, keys and values; as one product if they are the same tensor. */
@@ -262,7 +262,7 @@ export class MultiheadAttention extends Module<
       ...(attnMask ? [scoresMask("MultiheadAttention", attnMask, sizes)] : []),
       ...(keyPaddingMask ? [paddingMask("MultiheadAttention", keyPaddingMask, sizes, isBatch)] : []),
     ];
-    const extra = k.shape[2]! - keys;
+    const extra = k.shape[2] - keys;
     const isPlainCausal = isCausal && maskList.length === 0 && !needWeights && extra === 0;
     if (isCausal && !isPlainCausal) maskList.push(triu(ones([queries, keys], { dtype: "bool" }), 1));
     const masks = maskList.map((mask) => withKeys(mask, extra));

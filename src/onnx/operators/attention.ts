@@ -1,4 +1,5 @@
 /** Attention, and rotary positions. */
+import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
@@ -27,8 +28,8 @@ function attention(call: Call): Results {
     return before ? ops.cat([before, fresh], { dim: 2 }) : fresh;
   };
   const [k, v] = [joined(1, 4), joined(2, 5)];
-  const scale = Math.sqrt(attributes.has("scale") ? attributes.number("scale") : 1 / Math.sqrt(q.shape[3]!));
-  const groups = q.shape[1]! / k.shape[1]!;
+  const scale = Math.sqrt(attributes.has("scale") ? attributes.number("scale") : 1 / Math.sqrt(q.shape[3]));
+  const groups = q.shape[1] / k.shape[1];
   const spread = (x: Tensor) => (groups === 1 ? x : ops.repeatInterleave(x, groups, { dim: 1 }));
   const products = ops.matmul(ops.mul(q, scale), ops.transpose(ops.mul(spread(k), scale), 2, 3)).to(q.dtype);
   const softcap = attributes.number("softcap", 0);
@@ -61,7 +62,7 @@ export function joinHeads(x: Tensor): Tensor {
  * given mask.
  */
 function biasOf(call: Call, q: Tensor, k: Tensor): Tensor | undefined {
-  const [queries, keys] = [q.shape[2]!, k.shape[2]!];
+  const [queries, keys] = [q.shape[2], k.shape[2]];
   const ends = call.optional(6) && call.numbers(6);
   const past = call.optional(4)?.shape[2];
   const offset: Offset = past ?? (ends ? ends.map((end) => end - queries) : 0);
@@ -85,7 +86,7 @@ function biasOf(call: Call, q: Tensor, k: Tensor): Tensor | undefined {
         return (left < 0 || distance <= left) && (right < 0 || -distance <= right);
       }, batches),
     );
-  if (ends) parts.push(visible((_, key, batch) => key < ends[batch]!, ends.length, 1));
+  if (ends) parts.push(visible((_, key, batch) => key < ends[batch], ends.length, 1));
   return parts.length === 0 ? undefined : parts.reduce((a, b) => ops.add(a, b)).to(q.dtype);
 }
 
@@ -96,7 +97,7 @@ function maskBias(mask: Tensor, keys: number, q: Tensor): Tensor {
   const bias = isBool
     ? ops.where(mask, ops.zeros([], { dtype: q.dtype }), ops.full([], hidden, { dtype: q.dtype }))
     : mask;
-  const missing = keys - mask.shape.at(-1)!;
+  const missing = keys - lastElement(mask.shape);
   return missing > 0 ? ops.pad(bias, [0, missing], { value: hidden }) : bias;
 }
 
@@ -120,7 +121,7 @@ function allowedBias(
  * @param cos the cosine of each pair's angle; it broadcasts to half of x
  */
 export function rotated(x: Tensor, cos: Tensor, sin: Tensor, isInterleaved: boolean): Tensor {
-  const dim = x.shape.at(-1)!;
+  const dim = lastElement(x.shape);
   const half = (at: 0 | 1) =>
     isInterleaved ? ops.slice(x, { dim: -1, start: at, step: 2 }) : ops.narrow(x, -1, (at * dim) / 2, dim / 2);
   const [a, b] = [half(0), half(1)];
@@ -137,15 +138,12 @@ function rotaryEmbedding(call: Call): Tensor {
   const heads = call.attributes.number("num_heads", 0);
   if (given.rank === 3 && heads === 0) throw new NodeProblem("attribute num_heads is missing for an input of rank 3");
   const x = headsOf(given, heads);
-  const dim = call.attributes.number("rotary_embedding_dim", 0) || x.shape[3]!;
+  const dim = call.attributes.number("rotary_embedding_dim", 0) || x.shape[3];
   const positions = call.optional(3);
   const table = (at: number) => {
     const cache = call.tensor(at);
     const rows = positions
-      ? ops.reshape(ops.indexSelect(cache, 0, ops.flatten(positions).to("int64")), [
-          ...positions.shape,
-          cache.shape[1]!,
-        ])
+      ? ops.reshape(ops.indexSelect(cache, 0, ops.flatten(positions).to("int64")), [...positions.shape, cache.shape[1]])
       : cache;
     return ops.unsqueeze(rows, 1);
   };
@@ -153,7 +151,7 @@ function rotaryEmbedding(call: Call): Tensor {
   if (cos.shape.at(-1) !== dim / 2)
     throw new NodeProblem(`expected ${dim / 2} cosines per position, got ${cos.shape.at(-1)}`);
   const turned = rotated(ops.narrow(x, 3, 0, dim), cos, sin, call.attributes.flag("interleaved"));
-  const rest = x.shape[3]! - dim;
+  const rest = x.shape[3] - dim;
   const y = rest > 0 ? ops.cat([turned, ops.narrow(x, 3, dim, rest)], { dim: 3 }) : turned;
   return (given.rank === 3 ? joinHeads(y) : y).to(given.dtype);
 }
@@ -162,11 +160,11 @@ function rotaryEmbedding(call: Call): Tensor {
 function tensorScatter(call: Call): Tensor {
   const [cache, update] = [call.tensor(0), call.tensor(1)];
   const axis = (call.attributes.number("axis", -2) + cache.rank) % cache.rank;
-  const starts = call.optional(2) ? numbersOf(call.tensor(2)) : new Array<number>(cache.shape[0]!).fill(0);
-  const size = cache.shape[axis]!;
+  const starts = call.optional(2) ? numbersOf(call.tensor(2)) : new Array<number>(cache.shape[0]).fill(0);
+  const size = cache.shape[axis];
   const isCircular = call.attributes.choice("mode", ["linear", "circular"], "linear") === "circular";
   const places = starts.flatMap((start) =>
-    Array.from({ length: update.shape[axis]! }, (_, at) => BigInt(isCircular ? (start + at) % size : start + at)),
+    Array.from({ length: update.shape[axis] }, (_, at) => BigInt(isCircular ? (start + at) % size : start + at)),
   );
   const shape = update.shape.map((length, at) => (at === 0 || at === axis ? length : 1));
   const indices = tensor(places, { dtype: "int64", shape });

@@ -73,13 +73,13 @@ function axesAndDirections(call: Call, inputs: number, outputs: number): Omit<Sc
 }
 
 function scanOnce(call: Call, state: readonly Value[], sources: readonly Tensor[], plan: ScanPlan): Results {
-  const axes = sources.map((source, at) => axisOf(plan.inputAxes[at]!, source.rank));
-  const length = sources[0]!.shape[axes[0]!]!;
+  const axes = sources.map((source, at) => axisOf(plan.inputAxes[at], source.rank));
+  const length = sources[0].shape[axes[0]];
   let carried = state;
   const lists: Tensor[][] = plan.outputAxes.map(() => []);
   for (let at = 0; at < length; at++) {
     const slices = sources.map((source, index) =>
-      ops.select(source, axes[index]!, plan.inputReversed[index] ? length - 1 - at : at),
+      ops.select(source, axes[index], plan.inputReversed[index] ? length - 1 - at : at),
     );
     const results = call.run(plan.body, [...carried, ...slices]);
     carried = results.slice(0, state.length);
@@ -88,7 +88,7 @@ function scanOnce(call: Call, state: readonly Value[], sources: readonly Tensor[
   const scans = lists.map((list, index) => {
     const ordered = plan.outputReversed[index] ? list.toReversed() : list;
     const type = plan.body.outputTypes[state.length + index];
-    return stacked(ordered, axisOf(plan.outputAxes[index]!, (ordered[0]?.rank ?? type?.shape.length ?? 0) + 1), type);
+    return stacked(ordered, axisOf(plan.outputAxes[index], (ordered[0]?.rank ?? type?.shape.length ?? 0) + 1), type);
   });
   return new Results(...carried, ...scans);
 }
@@ -104,7 +104,7 @@ function scanBatches(call: Call): Results {
   const zeros = (count: number) => new Array<number>(count).fill(0);
   const reversed = (call.attributes.numbers("directions") ?? zeros(cut)).map((each) => each !== 0);
   const plan = { body, inputAxes: zeros(cut), outputAxes: zeros(outputs), inputReversed: reversed };
-  const batches = Array.from({ length: sources[0]!.shape[0]! }, (_, at) => {
+  const batches = Array.from({ length: sources[0].shape[0] }, (_, at) => {
     const part = (x: Tensor) => ops.select(x, 0, at);
     return scanOnce(call, state.map(part), sources.map(part), {
       ...plan,
@@ -112,7 +112,7 @@ function scanBatches(call: Call): Results {
     });
   });
   return new Results(
-    ...batches[0]!.values.map((_, index) =>
+    ...batches[0].values.map((_, index) =>
       stacked(
         batches.map(({ values }) => values[index]),
         0,
@@ -132,16 +132,16 @@ function placeIn(list: readonly Value[], at: number, most: number): number {
 function splitToSequence(call: Call): readonly Tensor[] {
   const x = call.tensor(0);
   const dim = axisOf(call.attributes.number("axis", 0), x.rank);
-  const size = x.shape[dim]!;
+  const size = x.shape[dim];
   const given = call.optional(1);
   if (!given) {
     const parts = ops.split(x, 1, { dim });
     return call.attributes.flag("keepdims", true) ? parts : parts.map((part) => ops.squeeze(part, dim));
   }
   const [first, ...others] = numbersOf(given);
-  if (given.rank > 0) return ops.split(x, [first!, ...others], { dim });
-  const count = Math.ceil(size / first!);
-  const sizes = Array.from({ length: count }, (_, at) => Math.min(first!, size - at * first!));
+  if (given.rank > 0) return ops.split(x, [first, ...others], { dim });
+  const count = Math.ceil(size / first);
+  const sizes = Array.from({ length: count }, (_, at) => Math.min(first, size - at * first));
   return ops.split(x, sizes, { dim });
 }
 

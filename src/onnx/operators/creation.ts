@@ -66,7 +66,7 @@ function eyeLike(call: Call): Tensor {
   const [rows, columns] = x.shape;
   const k = call.attributes.number("k", 0);
   const type = call.attributes.has("dtype") ? elementType(call.attributes.number("dtype"))?.dtype : x.dtype;
-  const [row, column] = [ops.arange(rows!), ops.arange(columns!)];
+  const [row, column] = [ops.arange(rows), ops.arange(columns)];
   return ops.eq(ops.add(ops.unsqueeze(row, 1), k), ops.unsqueeze(column, 0)).to(type ?? x.dtype);
 }
 

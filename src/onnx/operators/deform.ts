@@ -34,11 +34,11 @@ function deformConv(call: Call): Tensor {
   const [taps, places] = [kernel, layout.outputs].map((sizes) => sizes.reduce((product, size) => product * size, 1));
   const pictures = ops.reshape(x, [batch * offsetGroups, channels / offsetGroups, ...layout.sizes]);
   const sampled = ops.gridSample(pictures, gridOf(call, offset, layout), { alignCorners: false });
-  const byGroup = ops.reshape(sampled, [batch, offsetGroups, channels / offsetGroups, taps!, places!]);
-  const masked = mask ? ops.mul(byGroup, ops.reshape(mask, [batch, offsetGroups, 1, taps!, places!])) : byGroup;
-  const columns = ops.reshape(masked, [batch, groups, (channels / groups) * taps!, places!]);
-  const rows = ops.reshape(weight, [groups, weight.shape[0]! / groups, (channels / groups) * taps!]);
-  const result = ops.reshape(ops.matmul(rows, columns), [batch, weight.shape[0]!, ...layout.outputs]);
+  const byGroup = ops.reshape(sampled, [batch, offsetGroups, channels / offsetGroups, taps, places]);
+  const masked = mask ? ops.mul(byGroup, ops.reshape(mask, [batch, offsetGroups, 1, taps, places])) : byGroup;
+  const columns = ops.reshape(masked, [batch, groups, (channels / groups) * taps, places]);
+  const rows = ops.reshape(weight, [groups, weight.shape[0] / groups, (channels / groups) * taps]);
+  const result = ops.reshape(ops.matmul(rows, columns), [batch, weight.shape[0], ...layout.outputs]);
   return bias ? ops.add(result, ops.reshape(bias, [-1, ...layout.outputs.map(() => 1)])) : result;
 }
 
@@ -51,7 +51,7 @@ function gridOf(call: Call, offset: Tensor, { kernel, sizes, outputs, offsetGrou
   const numbers = (name: string, byDefault: number) =>
     call.attributes.numbers(name) ?? new Array<number>(2 * rank).fill(byDefault);
   const [strides, pads, dilations] = [numbers("strides", 1), numbers("pads", 0), numbers("dilations", 1)];
-  const batch = offset.shape[0]!;
+  const batch = offset.shape[0];
   const along = (axis: number, size: number, step: number): Tensor => {
     const shape = new Array<number>(2 * rank).fill(1);
     shape[axis] = size;
@@ -59,13 +59,13 @@ function gridOf(call: Call, offset: Tensor, { kernel, sizes, outputs, offsetGrou
   };
   const offsets = ops.reshape(offset, [batch * offsetGroups, ...kernel, rank, ...outputs]);
   const places = kernel.map((size, axis) => {
-    const regular = ops.add(along(axis, size, dilations[axis]!), along(rank + axis, outputs[axis]!, strides[axis]!));
-    const place = ops.add(ops.select(offsets, rank + 1, axis), ops.sub(regular, pads[axis]!));
-    return ops.sub(ops.mul(ops.add(place, 0.5), 2 / sizes[axis]!), 1); // the first element's center is at 1/size − 1
+    const regular = ops.add(along(axis, size, dilations[axis]), along(rank + axis, outputs[axis], strides[axis]));
+    const place = ops.add(ops.select(offsets, rank + 1, axis), ops.sub(regular, pads[axis]));
+    return ops.sub(ops.mul(ops.add(place, 0.5), 2 / sizes[axis]), 1); // the first element's center is at 1/size − 1
   });
   const [first, ...others] = outputs;
   const taps = kernel.reduce((product, size) => product * size, 1);
-  return ops.reshape(ops.stack(places.reverse(), { dim: -1 }), [batch * offsetGroups, taps * first!, ...others, rank]);
+  return ops.reshape(ops.stack(places.reverse(), { dim: -1 }), [batch * offsetGroups, taps * first, ...others, rank]);
 }
 
 export const deformable: Operators = { DeformConv: deformConv };

@@ -18,11 +18,11 @@ function flexAttention(call: Call): Tensor {
   const [q, k, v] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   if (q.rank !== 4 || k.rank !== 4 || v.rank !== 4)
     throw new NodeProblem(`expected queries, keys and values with four axes, got ${q.describe()} and ${k.describe()}`);
-  const group = q.shape[1]! / k.shape[1]!;
+  const group = q.shape[1] / k.shape[1];
   const spread = (x: Tensor) => (group === 1 ? x : ops.repeatInterleave(x, group, { dim: 1 }));
   const precision = call.attributes.number("softmax_precision", 0);
   const wide = (x: Tensor) => (precision === 0 ? (x.dtype === "float64" ? x : x.to("float32")) : castTo(x, precision));
-  const scale = call.attributes.number("scale", 0) || 1 / Math.sqrt(q.shape[3]!);
+  const scale = call.attributes.number("scale", 0) || 1 / Math.sqrt(q.shape[3]);
   const scores = ops.mul(ops.matmul(wide(q), ops.transpose(wide(spread(k)), 2, 3)), scale);
   const weights = ops.softmax(modified(call, "score_mod", scores), { dim: -1 });
   return ops.matmul(modified(call, "prob_mod", weights), wide(spread(v))).to(q.dtype);

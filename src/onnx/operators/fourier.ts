@@ -1,4 +1,5 @@
 /** Fourier transforms, as products with the matrix of the transform: exact, and quadratic in the length. */
+import { lastElement } from "../../core/collections.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -18,7 +19,7 @@ function matrix(rows: number, columns: number, length: number, sign: 1 | -1, x: 
 
 /** Truncates an axis, or pads it with zeros. */
 function resized(x: Tensor, axis: number, size: number): Tensor {
-  const present = x.shape[axis]!;
+  const present = x.shape[axis];
   if (present >= size) return ops.narrow(x, axis, 0, size);
   const zeros = ops.zeros(
     x.shape.map((length, at) => (at === axis ? size - present : length)),
@@ -35,7 +36,7 @@ export function transform(
   isInverse: boolean,
   isOneSided: boolean,
 ): Tensor {
-  const parts = given.shape.at(-1)!;
+  const parts = lastElement(given.shape);
   if (isInverse && isOneSided) return inverseOfHalf(given, axis, length);
   const x = ops.movedim(resized(given, axis, length), axis, -2);
   const columns = isOneSided ? Math.floor(length / 2) + 1 : length;
@@ -66,7 +67,7 @@ function dft(call: Call): Tensor {
   const x = call.tensor(0);
   const axis = axisOf(call.number(2) ?? call.attributes.number("axis", call.opset < 20 ? 1 : -2), x.rank);
   const [isInverse, isOneSided] = [call.attributes.flag("inverse"), call.attributes.flag("onesided")];
-  const natural = isInverse && isOneSided ? 2 * (x.shape[axis]! - 1) : x.shape[axis]!;
+  const natural = isInverse && isOneSided ? 2 * (x.shape[axis] - 1) : x.shape[axis];
   return transform(x, axis, call.number(1) ?? natural, isInverse, isOneSided);
 }
 

@@ -52,7 +52,7 @@ const domains: Readonly<Record<string, Operators>> = {
 
 /** Returns an operator, or undefined if it is not supported. */
 export const operatorNamed = (domain: string, name: string): Operator | undefined => {
-  const operators = Object.hasOwn(domains, domain) ? domains[domain]! : {};
+  const operators = Object.hasOwn(domains, domain) ? domains[domain] : {};
   return Object.hasOwn(operators, name) ? operators[name] : undefined;
 };
 

@@ -1,4 +1,5 @@
 /** Operators that gather elements by index, and that scatter them. */
+import { lastElement } from "../../core/collections.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Call, numbersOf, type Operators, Results } from "../call.ts";
@@ -14,7 +15,7 @@ function slice(call: Call): Tensor {
   const steps = call.optional(4) ? call.numbers(4) : starts.map(() => 1);
   return axes.reduce((result: Tensor, axis, at) => {
     const dim = axisOf(axis, x.rank);
-    const [start, end, step] = [starts[at]!, ends[at]!, steps[at]!];
+    const [start, end, step] = [starts[at], ends[at], steps[at]];
     return sliceAxis(result, dim, start, end, step);
   }, x);
 }
@@ -26,7 +27,7 @@ function slice(call: Call): Tensor {
 const openEnds = new Set([2 ** 31 - 1, 2 ** 63]);
 
 function sliceAxis(x: Tensor, dim: number, start: number, end: number, step: number): Tensor {
-  const size = x.shape[dim]!;
+  const size = x.shape[dim];
   const from = (value: number) => (value < 0 ? value + size : value);
   const limit = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
   if (step > 0) {
@@ -48,33 +49,33 @@ const wrapped = (indices: Tensor, size: number): Tensor<"int64"> =>
 function gather(call: Call): Tensor {
   const [x, indices] = [call.tensor(0), call.tensor(1)];
   const axis = axisOf(call.attributes.number("axis", 0), x.rank);
-  const rows = ops.indexSelect(x, axis, ops.reshape(wrapped(indices, x.shape[axis]!), [indices.size]));
+  const rows = ops.indexSelect(x, axis, ops.reshape(wrapped(indices, x.shape[axis]), [indices.size]));
   return ops.reshape(rows, [...x.shape.slice(0, axis), ...indices.shape, ...x.shape.slice(axis + 1)]);
 }
 
 function gatherElements(call: Call): Tensor {
   const [x, indices] = [call.tensor(0), call.tensor(1)];
   const axis = axisOf(call.attributes.number("axis", 0), x.rank);
-  return ops.gather(x, axis, wrapped(indices, x.shape[axis]!));
+  return ops.gather(x, axis, wrapped(indices, x.shape[axis]));
 }
 
 /** Converts index tuples, which are the last axis, to positions in a tensor whose leading axes are flattened. */
 function places(indices: Tensor, sizes: readonly number[]): Tensor<"int64"> {
-  const depth = indices.shape.at(-1)!;
+  const depth = lastElement(indices.shape);
   const flat = ops.reshape(
     indices,
     [-1, depth].map((size) => (size === -1 ? indices.size / Math.max(depth, 1) : size)),
   );
-  let result = ops.zeros([flat.shape[0]!], { dtype: "int64" });
+  let result = ops.zeros([flat.shape[0]], { dtype: "int64" });
   for (let at = 0; at < depth; at++)
-    result = ops.add(ops.mul(result, sizes[at]!), wrapped(ops.select(flat, 1, at), sizes[at]!)).to("int64");
+    result = ops.add(ops.mul(result, sizes[at]), wrapped(ops.select(flat, 1, at), sizes[at])).to("int64");
   return result;
 }
 
 function gatherNd(call: Call): Tensor {
   const [x, indices] = [call.tensor(0), call.tensor(1)];
   const batch = call.attributes.number("batch_dims", 0);
-  const depth = indices.shape.at(-1)!;
+  const depth = lastElement(indices.shape);
   const batches = x.shape.slice(0, batch).reduce((product, size) => product * size, 1);
   const [indexed, rest] = [x.shape.slice(batch, batch + depth), x.shape.slice(batch + depth)];
   const rows = indexed.reduce((product, size) => product * size, 1);
@@ -102,7 +103,7 @@ function reductionOf(call: Call): "none" | (typeof reductions)[keyof typeof redu
 function scatterElements(call: Call): Tensor {
   const [x, indices, updates] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   const axis = axisOf(call.attributes.number("axis", 0), x.rank);
-  return scatterAlong(x, axis, wrapped(indices, x.shape[axis]!), updates, reductionOf(call));
+  return scatterAlong(x, axis, wrapped(indices, x.shape[axis]), updates, reductionOf(call));
 }
 
 const scatterAlong = (
@@ -118,7 +119,7 @@ const scatterAlong = (
 
 function scatterNd(call: Call): Tensor {
   const [x, indices, updates] = [call.tensor(0), call.tensor(1), call.tensor(2)];
-  const depth = indices.shape.at(-1)!;
+  const depth = lastElement(indices.shape);
   const rest = x.shape.slice(depth);
   const width = rest.reduce((product, size) => product * size, 1);
   const flat = ops.reshape(x, [width === 0 ? 0 : x.size / width, width]);
@@ -184,11 +185,11 @@ function inOrderOfPlaces(
   counts: Tensor,
   dim: number,
 ): Results {
-  const order = firsts.map((_, at) => at).sort((a, b) => firsts[a]! - firsts[b]!);
+  const order = firsts.map((_, at) => at).sort((a, b) => firsts[a] - firsts[b]);
   const ranks = new Array<number>(order.length);
   for (const [rank, at] of order.entries()) ranks[at] = rank;
-  const [chosen, sorted] = [int64(order), order.map((at) => firsts[at]!)];
-  const renamed = int64(inverse.map((value) => ranks[value]!));
+  const [chosen, sorted] = [int64(order), order.map((at) => firsts[at])];
+  const renamed = int64(inverse.map((value) => ranks[value]));
   return new Results(ops.indexSelect(values, dim, chosen), int64(sorted), renamed, ops.indexSelect(counts, 0, chosen));
 }
 

@@ -38,7 +38,7 @@ function linearAttention(call: Call): Results {
   const beta = rule.corrects ? perHead(wide(call.tensor(5))) : undefined;
   const scale = attributes.number("scale", 0) || 1 / Math.sqrt(keyDim);
   const at = (x: Tensor, step: number): Tensor => ops.narrow(x, 2, step, 1); // [batch, heads, 1, …]
-  let state = given ? wide(given) : ops.zeros([batch, heads, keyDim, v.shape[3]!]);
+  let state = given ? wide(given) : ops.zeros([batch, heads, keyDim, v.shape[3]]);
   const outputs: Tensor[] = [];
   for (let step = 0; step < length; step++) {
     const key = ops.transpose(at(k, step), 2, 3); // [batch, heads, dk, 1]
@@ -49,7 +49,7 @@ function linearAttention(call: Call): Results {
     const read = queryHeads === heads ? state : ops.repeatInterleave(state, queryHeads / heads, { dim: 1 });
     outputs.push(ops.mul(ops.matmul(at(q, step), read), scale));
   }
-  const joined = length > 0 ? ops.cat(outputs, { dim: 2 }) : ops.zeros([batch, queryHeads, 0, v.shape[3]!]);
+  const joined = length > 0 ? ops.cat(outputs, { dim: 2 }) : ops.zeros([batch, queryHeads, 0, v.shape[3]]);
   return new Results(joinHeads(joined).to(query.dtype), state.to(given?.dtype ?? query.dtype));
 }
 
@@ -66,11 +66,11 @@ function causalConvWithState(call: Call): Results {
   if (!["none", "silu", "swish"].includes(activation))
     throw new NodeProblem(`the activation "${activation}" is not supported; the activations are none, silu and swish`);
   const [batch, channels] = tupleOf(x.shape, 2);
-  const before = weight.shape[2]! - 1;
+  const before = weight.shape[2] - 1;
   const padded = ops.cat([past ?? ops.zeros([batch, channels, before], { dtype: x.dtype }), x], { dim: 2 });
   const convolved = ops.conv1d(padded, weight, bias, { groups: channels });
   const result = activation === "none" ? convolved : ops.silu(convolved);
-  return new Results(result, ops.narrow(padded, 2, padded.shape[2]! - before, before));
+  return new Results(result, ops.narrow(padded, 2, padded.shape[2] - before, before));
 }
 
 export const linearAttentions: Operators = {

@@ -95,7 +95,7 @@ function melWeights(call: Call): Tensor {
   });
   const weights = listOf(bins * mels, () => 0);
   for (let mel = 0; mel < mels; mel++) {
-    const [start, center, end] = [points[mel]!, points[mel + 1]!, points[mel + 2]!];
+    const [start, center, end] = [points[mel], points[mel + 1], points[mel + 2]];
     if (center === start && center < bins) weights[center * mels + mel] = 1;
     for (let bin = start; bin <= Math.min(center, bins - 1) && center > start; bin++)
       weights[bin * mels + mel] = (bin - start) / (center - start);

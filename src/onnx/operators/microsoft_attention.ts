@@ -1,4 +1,5 @@
 /** The attention operators of com.microsoft. */
+import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import * as ops from "../../ops/index.ts";
@@ -33,12 +34,12 @@ interface Parts {
 
 /** Attention with an optional causal order and an optional mask. */
 function attended(call: Call, { q, k, v, bias }: Parts, mask: Tensor | undefined): Tensor {
-  const [queries, keys] = [q.shape[2]!, k.shape[2]!];
+  const [queries, keys] = [q.shape[2], k.shape[2]];
   const isCausal = call.attributes.flag("unidirectional");
   const causal = isCausal ? hidden(queries, keys, (query, key) => key <= query + keys - queries) : undefined;
-  const all = [bias, causal, mask && maskBias(call, mask, q.shape[0]!, keys)].filter((each) => each !== undefined);
+  const all = [bias, causal, mask && maskBias(call, mask, q.shape[0], keys)].filter((each) => each !== undefined);
   const total = all.length === 0 ? undefined : all.reduce((a, b) => ops.add(a, b)).to(q.dtype);
-  return joinHeads(attend(q, k, v, total, scaleOf(call, q.shape[3]!)));
+  return joinHeads(attend(q, k, v, total, scaleOf(call, q.shape[3])));
 }
 
 /**
@@ -64,11 +65,11 @@ function multiHeadAttention(call: Call): Results {
   if (call.tensor(0).rank !== 3 || !call.optional(2))
     throw new NodeProblem("packed queries, keys and values are not supported");
   const added = call.optional(3);
-  const width = call.tensor(0).shape[2]!;
+  const width = call.tensor(0).shape[2];
   const part = (at: number) => {
     const x = call.tensor(at);
     const start = at * width;
-    return headsOf(added ? ops.add(x, ops.narrow(added, 0, start, x.shape[2]!)) : x, heads);
+    return headsOf(added ? ops.add(x, ops.narrow(added, 0, start, x.shape[2])) : x, heads);
   };
   const joined = (at: number, past: Tensor | undefined) => (past ? ops.cat([past, part(at)], { dim: 2 }) : part(at));
   const [k, v] = [joined(1, call.optional(6)), joined(2, call.optional(7))];
@@ -91,11 +92,11 @@ export function ofJoint(
   given: { readonly mask: Tensor | undefined; readonly past: Tensor | undefined; readonly bias?: Tensor | undefined },
 ): Results {
   const heads = call.attributes.number("num_heads");
-  const third = joint.shape[2]! / 3;
+  const third = joint.shape[2] / 3;
   const sizes = call.attributes.numbers("qkv_hidden_sizes") ?? [third, third, third];
   const part = (at: 0 | 1 | 2) => {
     const start = sizes.slice(0, at).reduce((sum, size) => sum + size, 0);
-    return headsOf(ops.narrow(joint, 2, start, sizes[at]!), heads);
+    return headsOf(ops.narrow(joint, 2, start, sizes[at]), heads);
   };
   const { mask, past, bias } = given;
   const [k, v] = tupleOf(
@@ -119,27 +120,27 @@ function groupQueryAttention(call: Call): Results {
     headsOf(call.tensor(1), kvHeads),
     headsOf(call.tensor(2), kvHeads),
   ];
-  const past = call.optional(3) ? total - q.shape[2]! : 0;
+  const past = call.optional(3) ? total - q.shape[2] : 0;
   const turn = (x: Tensor) => (attributes.flag("do_rotary") ? rotatedFrom(call, x, past) : x);
   const before = (at: number, x: Tensor) => {
     const cache = call.optional(at);
     return cache && past > 0 ? ops.cat([ops.narrow(cache, 2, 0, past), x], { dim: 2 }) : x;
   };
   const [k, values] = [before(3, turn(fresh)), before(4, v)];
-  const [queries, keys] = [q.shape[2]!, k.shape[2]!];
+  const [queries, keys] = [q.shape[2], k.shape[2]];
   const window = attributes.number("local_window_size", -1);
   const bias = hidden(queries, keys, (query, key) => {
     const distance = query + keys - queries - key;
     return distance >= 0 && (window < 0 || distance < window);
   }).to(q.dtype);
   const spread = (x: Tensor) => (heads === kvHeads ? x : ops.repeatInterleave(x, heads / kvHeads, { dim: 1 }));
-  const y = attend(turn(q), spread(k), spread(values), bias, scaleOf(call, q.shape[3]!));
+  const y = attend(turn(q), spread(k), spread(values), bias, scaleOf(call, q.shape[3]));
   return new Results(joinHeads(y), k, values);
 }
 
 /** Rotates by consecutive rows of the tables, starting at a position. */
 function rotatedFrom(call: Call, x: Tensor, position: number): Tensor {
-  const rows = (at: number) => ops.narrow(call.tensor(at), 0, position, x.shape[2]!);
+  const rows = (at: number) => ops.narrow(call.tensor(at), 0, position, x.shape[2]);
   return rotated(x, rows(7), rows(8), call.attributes.flag("rotary_interleaved"));
 }
 
@@ -147,14 +148,14 @@ function rotatedFrom(call: Call, x: Tensor, position: number): Tensor {
 function rotaryEmbedding(call: Call): Tensor {
   const given = call.tensor(0);
   const [positions, cos] = [call.tensor(1), call.tensor(2)];
-  const heads = call.attributes.number("num_heads", 0) || given.shape.at(-1)! / (2 * cos.shape[1]!);
+  const heads = call.attributes.number("num_heads", 0) || lastElement(given.shape) / (2 * cos.shape[1]);
   const x = headsOf(given, heads);
   const [batch, , length] = tupleOf(x.shape, 3);
   const all = numbersOf(positions);
-  const places = all.length === 1 ? Array.from({ length: batch * length }, (_, at) => all[0]! + (at % length)) : all;
+  const places = all.length === 1 ? Array.from({ length: batch * length }, (_, at) => all[0] + (at % length)) : all;
   const indices = tensor(places.map(BigInt), { dtype: "int64", shape: [places.length] });
   const rows = (at: number) =>
-    ops.unsqueeze(ops.reshape(ops.indexSelect(call.tensor(at), 0, indices), [batch, length, cos.shape[1]!]), 1);
+    ops.unsqueeze(ops.reshape(ops.indexSelect(call.tensor(at), 0, indices), [batch, length, cos.shape[1]]), 1);
   const y = rotated(x, rows(2), rows(3), call.attributes.flag("interleaved"));
   return given.rank === 3 ? joinHeads(y) : y;
 }

@@ -1,4 +1,5 @@
 /** Operators of com.microsoft that onnxruntime's optimizer writes, and earlier forms of the standard's operators. */
+import { lastElement } from "../../core/collections.ts";
 import * as linalg from "../../linalg/index.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -54,7 +55,7 @@ function fusedConv(call: Call): Tensor {
 const fusedGemm = (call: Call): Tensor =>
   activated(
     call,
-    reductions["Gemm"]!(call) as Tensor,
+    reductions["Gemm"](call) as Tensor,
     ["activation_alpha", "activation_beta"].map((name) => call.attributes.number(name, Number.NaN)).map(orNone),
   );
 
@@ -85,7 +86,7 @@ function distances(call: Call): Tensor {
 /** Inputs: a condition, x, its scale and zero point, y, its scale and zero point, those of the result. */
 function qLinearWhere(call: Call): Tensor {
   const [x, y] = [1, 4].map((at) => dequantized(call.tensor(at), call.tensor(at + 1), call.optional(at + 2)));
-  return rounded(ops.where(call.tensor(0), x!, y!), call.tensor(7), call.optional(8));
+  return rounded(ops.where(call.tensor(0), x, y), call.tensor(7), call.optional(8));
 }
 
 /**
@@ -103,27 +104,27 @@ function gatherBlockQuantized(call: Call): Tensor {
   const axis = axisOf(attributes.number("quantize_axis", 1), codes.rank);
   const spread = (x: Tensor) => {
     const repeated = ops.repeatInterleave(x, attributes.number("block_size", 128), { dim: axis });
-    return ops.narrow(repeated, axis, 0, codes.shape[axis]!).to("float32");
+    return ops.narrow(repeated, axis, 0, codes.shape[axis]).to("float32");
   };
-  const given = zeros && isPacked ? ops.narrow(unpackHalves(zeros), -1, 0, scales.shape.at(-1)!) : zeros;
+  const given = zeros && isPacked ? ops.narrow(unpackHalves(zeros), -1, 0, lastElement(scales.shape)) : zeros;
   const zero = given ? spread(given) : isBytes ? 2 ** (bits - 1) : 0;
   const values = ops.mul(ops.sub(codes.to("float32"), zero), spread(scales)).to(scales.dtype);
   const inner = attributesOf([["axis", attributes.number("gather_axis", 0)]]);
-  return indexing["Gather"]!(new Call([values, call.tensor(1)], inner, call)) as Tensor;
+  return indexing["Gather"](new Call([values, call.tensor(1)], inner, call)) as Tensor;
 }
 
 /** The low half of a byte comes first. */
 function unpackHalves(packed: Tensor): Tensor {
   const wide = packed.to("int32");
   const halves = ops.stack([ops.bitwiseAnd(wide, 15), ops.bitwiseRightShift(wide, 4)], { dim: -1 });
-  return ops.reshape(halves, [...packed.shape.slice(0, -1), 2 * packed.shape.at(-1)!]);
+  return ops.reshape(halves, [...packed.shape.slice(0, -1), 2 * lastElement(packed.shape)]);
 }
 
 /** An operator of the standard, as in an operator set. */
 const standard =
   (operators: Operators, name: string, opset: number): Operator =>
   (call) =>
-    operators[name]!(new Call(call.inputs, call.attributes, { opset, results: call.results, run: call.run }));
+    operators[name](new Call(call.inputs, call.attributes, { opset, results: call.results, run: call.run }));
 
 export const microsoftFused: Operators = {
   BiasSoftmax: biasSoftmax,

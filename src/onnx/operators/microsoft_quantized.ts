@@ -42,7 +42,7 @@ function softmax(x: Tensor, call: Call): Tensor {
 
 function concat(call: Call): Tensor {
   const inputs = Array.from({ length: (call.inputs.length - 2) / 3 }, (_, at) => floatAt(call, 2 + 3 * at));
-  const dim = axisOf(call.attributes.number("axis"), inputs[0]!.rank);
+  const dim = axisOf(call.attributes.number("axis"), inputs[0].rank);
   return roundedAt(call, ops.cat(inputs, { dim }), 0);
 }
 

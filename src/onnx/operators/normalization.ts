@@ -41,7 +41,7 @@ function groupNormalization(call: Call): Tensor {
   const [x, scale, bias] = [call.tensor(0), call.tensor(1), call.tensor(2)];
   const groups = call.attributes.number("num_groups");
   const eps = call.attributes.number("epsilon", 1e-5);
-  const channels = x.shape[1]!;
+  const channels = x.shape[1];
   const spread = (vector: Tensor) =>
     vector.size === channels ? vector : ops.repeatInterleave(vector, channels / groups);
   return scaled(ops.groupNorm(x, groups, { eps }), x, spread(scale), spread(bias));
@@ -114,7 +114,7 @@ function alongAxis(call: Call, compute: (x: Tensor, dim: number) => Tensor): Ten
 function hardmax(x: Tensor, dim: number): Tensor {
   const places = ops.argmax(x, { dim, keepdim: true });
   const all = ops.reshape(
-    ops.arange(x.shape[dim]!).to("int64"),
+    ops.arange(x.shape[dim]).to("int64"),
     x.shape.map((size, at) => (at === dim ? size : 1)),
   );
   return ops.eq(places, all).to(x.dtype);
@@ -126,7 +126,7 @@ export const normalization: Operators = {
   Hardmax: (call) => alongAxis(call, hardmax),
   InstanceNormalization: (call) => {
     const [x, scale, bias] = [call.tensor(0), call.tensor(1), call.tensor(2)];
-    return scaled(ops.groupNorm(x, x.shape[1]!, { eps: call.attributes.number("epsilon", 1e-5) }), x, scale, bias);
+    return scaled(ops.groupNorm(x, x.shape[1], { eps: call.attributes.number("epsilon", 1e-5) }), x, scale, bias);
   },
   LRN: localResponse,
   LayerNormalization: layerNormalization,

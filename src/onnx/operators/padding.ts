@@ -17,7 +17,7 @@ function pad(call: Call): Tensor {
   if (!Object.hasOwn(padModes, mode))
     throw new NodeProblem(`attribute mode: expected constant, reflect, edge or wrap, got ${mode}`);
   return axes.reduce((result: Tensor, axis, at) => {
-    const [before, after] = [amounts[at]!, amounts[at + axes.length]!];
+    const [before, after] = [amounts[at], amounts[at + axes.length]];
     return padAxis(result, axis, before, after, mode as keyof typeof padModes, value);
   }, x);
 }
@@ -32,7 +32,7 @@ export function padAxis(
   value: number,
 ): Tensor {
   if (before === 0 && after === 0) return x;
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   if (mode === "constant")
     return ops.pad(x, listFor(x, axis, before, after), { value: x.dtype === "bool" ? value !== 0 : value });
   if (size === 0) throw new NodeProblem(`an axis of size 0 can't be padded by mode ${mode}`);
@@ -66,8 +66,8 @@ function centerCropPad(call: Call): Tensor {
   const sizes = call.numbers(1);
   const axes = (call.attributes.numbers("axes") ?? x.shape.map((_, at) => at)).map((axis) => axisOf(axis, x.rank));
   return axes.reduce((result: Tensor, axis, at) => {
-    const difference = sizes[at]! - x.shape[axis]!;
-    if (difference < 0) return ops.narrow(result, axis, Math.floor(-difference / 2), sizes[at]!);
+    const difference = sizes[at] - x.shape[axis];
+    if (difference < 0) return ops.narrow(result, axis, Math.floor(-difference / 2), sizes[at]);
     const before = Math.floor(difference / 2);
     return padAxis(result, axis, before, difference - before, "constant", 0);
   }, x);

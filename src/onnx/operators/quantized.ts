@@ -30,7 +30,7 @@ function spread(call: Call, value: Tensor, x: Tensor): Tensor {
       x.shape.map((_, at) => (at === axis ? value.size : 1)),
     );
   const block = call.attributes.number("block_size");
-  return ops.narrow(ops.repeatInterleave(value, block, { dim: axis }), axis, 0, x.shape[axis]!);
+  return ops.narrow(ops.repeatInterleave(value, block, { dim: axis }), axis, 0, x.shape[axis]);
 }
 
 /** Returns (x − zero) · scale in float32. */

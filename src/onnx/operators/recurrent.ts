@@ -107,7 +107,7 @@ const recurrent =
     const given = call.tensor(0);
     const x = isBatchFirst ? ops.transpose(given, 0, 1) : given;
     const [w, r] = [call.tensor(1), call.tensor(2)];
-    const directions = w.shape[0]!;
+    const directions = w.shape[0];
     const isReversed =
       call.attributes.choice("direction", ["forward", "reverse", "bidirectional"], "forward") === "reverse";
     const functions = activationsOf(call, names, directions);
@@ -123,7 +123,7 @@ const recurrent =
         clip: bound === undefined ? (value) => value : (value) => ops.clamp(value, { min: -bound, max: bound }),
       };
       const initial = Array.from({ length: states }, (_, state) =>
-        initialState(call, state, at, isBatchFirst, [x.shape[1]!, direction.r.shape[1]!], x),
+        initialState(call, state, at, isBatchFirst, [x.shape[1], direction.r.shape[1]], x),
       );
       const backward = isReversed || at === 1;
       const { output, cell } =
@@ -162,7 +162,7 @@ function runDirection(
   direction: Direction,
   isReversed: boolean,
 ): DirectionResult {
-  const length = x.shape[0]!;
+  const length = x.shape[0];
   const lengths = direction.call.optional(4) ? direction.call.numbers(4) : undefined;
   let state = initial;
   const all: Tensor[] = new Array(length);
@@ -175,8 +175,8 @@ function runDirection(
         lengths.map((each) => time < each),
         { dtype: "bool", shape: [lengths.length, 1] },
       );
-    state = isActive ? next.map((value, index) => ops.where(isActive, value, state[index]!)) : next;
-    all[time] = isActive ? ops.where(isActive, next[0]!, ops.zerosLike(next[0]!)) : next[0]!;
+    state = isActive ? next.map((value, index) => ops.where(isActive, value, state[index])) : next;
+    all[time] = isActive ? ops.where(isActive, next[0], ops.zerosLike(next[0])) : next[0];
   }
   return { all, last: state };
 }
@@ -190,9 +190,9 @@ function resultsOf(results: readonly DirectionResult[], isBatchFirst: boolean): 
     results.map(({ all }) => (all instanceof Tensor ? all : ops.stack(all, { dim: 0 }))),
     { dim: 1 },
   );
-  const last = results[0]!.last.map((_, state) =>
+  const last = results[0].last.map((_, state) =>
     ops.stack(
-      results.map((each) => each.last[state]!),
+      results.map((each) => each.last[state]),
       { dim: isBatchFirst ? 1 : 0 },
     ),
   );
@@ -204,32 +204,32 @@ const linear = (x: Tensor, w: Tensor): Tensor => ops.matmul(x, ops.transpose(w, 
 /** The halves of the bias, for the input and for the state. */
 function biases({ bias, w }: Direction): readonly [Tensor | undefined, Tensor | undefined] {
   if (!bias) return [undefined, undefined];
-  return [ops.narrow(bias, 0, 0, w.shape[0]!), ops.narrow(bias, 0, w.shape[0]!, w.shape[0]!)];
+  return [ops.narrow(bias, 0, 0, w.shape[0]), ops.narrow(bias, 0, w.shape[0], w.shape[0])];
 }
 
 const plus = (x: Tensor, bias: Tensor | undefined): Tensor => (bias ? ops.add(x, bias) : x);
 
 const rnnStep: Step = (x, [h], direction) => {
   const [ofInput, ofState] = biases(direction);
-  const sum = ops.add(plus(linear(x, direction.w), ofInput), plus(linear(h!, direction.r), ofState));
-  return [direction.activations[0]!(direction.clip(sum))];
+  const sum = ops.add(plus(linear(x, direction.w), ofInput), plus(linear(h, direction.r), ofState));
+  return [direction.activations[0](direction.clip(sum))];
 };
 
 /** Gates z, r, h. */
 const gruStep: Step = (x, [h], direction) => {
-  const size = direction.r.shape[1]!;
+  const size = direction.r.shape[1];
   const [ofInput, ofState] = biases(direction);
   const gate = (value: Tensor, at: number) => ops.narrow(value, 1, at * size, size);
   const fromX = plus(linear(x, direction.w), ofInput);
-  const fromH = plus(linear(h!, direction.r), ofState);
+  const fromH = plus(linear(h, direction.r), ofState);
   const [f, g] = tupleOf(direction.activations, 2);
   const z = f(direction.clip(ops.add(gate(fromX, 0), gate(fromH, 0))));
   const r = f(direction.clip(ops.add(gate(fromX, 1), gate(fromH, 1))));
   const hidden = direction.call.attributes.flag("linear_before_reset")
     ? ops.mul(r, gate(fromH, 2))
-    : resetBefore(r, h!, direction, ofState, size);
+    : resetBefore(r, h, direction, ofState, size);
   const candidate = g(direction.clip(ops.add(gate(fromX, 2), hidden)));
-  return [ops.add(ops.mul(ops.sub(1, z), candidate), ops.mul(z, h!))];
+  return [ops.add(ops.mul(ops.sub(1, z), candidate), ops.mul(z, h))];
 };
 
 /** The state is reset before its product with the weights. */
@@ -238,18 +238,18 @@ const resetBefore = (r: Tensor, h: Tensor, direction: Direction, bias: Tensor | 
 
 /** Gates i, o, f, c; peepholes for i, o, f. */
 const lstmStep: Step = (x, [h, c], direction) => {
-  const size = direction.r.shape[1]!;
+  const size = direction.r.shape[1];
   const [ofInput, ofState] = biases(direction);
-  const sums = ops.add(plus(linear(x, direction.w), ofInput), plus(linear(h!, direction.r), ofState));
+  const sums = ops.add(plus(linear(x, direction.w), ofInput), plus(linear(h, direction.r), ofState));
   const gate = (at: number) => ops.narrow(sums, 1, at * size, size);
   const peephole = (value: Tensor, state: Tensor, at: number) =>
     direction.peepholes ? ops.add(value, ops.mul(ops.narrow(direction.peepholes, 0, at * size, size), state)) : value;
   const [f, g, last] = tupleOf(direction.activations, 3);
-  const input = f(direction.clip(peephole(gate(0), c!, 0)));
+  const input = f(direction.clip(peephole(gate(0), c, 0)));
   const forget = direction.call.attributes.flag("input_forget")
     ? ops.sub(1, input)
-    : f(direction.clip(peephole(gate(2), c!, 2)));
-  const cell = ops.add(ops.mul(forget, c!), ops.mul(input, g(direction.clip(gate(3)))));
+    : f(direction.clip(peephole(gate(2), c, 2)));
+  const cell = ops.add(ops.mul(forget, c), ops.mul(input, g(direction.clip(gate(3)))));
   const output = f(direction.clip(peephole(gate(1), cell, 1)));
   return [ops.mul(output, last(cell)), cell];
 };
@@ -262,7 +262,7 @@ function roundedToBytes(x: Tensor): Tensor {
 
 const quantizedStep = recurrent(
   undefined,
-  (x, [h, c], direction) => lstmStep(x, [roundedToBytes(h!), c!], direction),
+  (x, [h, c], direction) => lstmStep(x, [roundedToBytes(h), c], direction),
   ["Sigmoid", "Tanh", "Tanh"],
   2,
   7,
@@ -277,7 +277,7 @@ export const dynamicQuantizeLstm: Operator = (call) => {
     const spread = (input: number) => {
       const value = call.optional(input);
       if (!value || value.size === 1) return value && ops.reshape(value, []);
-      return ops.reshape(value, [value.shape[0]!, 1, value.size / value.shape[0]!]);
+      return ops.reshape(value, [value.shape[0], 1, value.size / value.shape[0]]);
     };
     const [scale, zero] = [spread(6 + 2 * at), spread(7 + 2 * at)];
     if (!scale) throw new NodeProblem(`input ${6 + 2 * at} is missing`);

@@ -70,14 +70,14 @@ function prepare(kind: RecurrentKind, weights: DirectionWeights, owner: Tensor, 
 }
 
 function inOrder(kind: RecurrentKind, { w, r, bias }: DirectionWeights): (Tensor | undefined)[] {
-  const size = r.shape[1]!;
+  const size = r.shape[1];
   const order = orders[kind];
   const ordered = (x: Tensor): Tensor =>
     order.length === 1 ? x : ops.cat(order.map((gate) => ops.narrow(x, 0, gate * size, size)));
   const half = order.length * size;
   const [first, second] = bias ? [0, half].map((start) => ordered(ops.narrow(bias, 0, start, half))) : [];
   const isGru = kind === "gru";
-  return [ordered(w), ordered(r), isGru || !first ? first : ops.add(first, second!), isGru ? second : undefined];
+  return [ordered(w), ordered(r), isGru || !first ? first : ops.add(first, second), isGru ? second : undefined];
 }
 
 /**

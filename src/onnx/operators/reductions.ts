@@ -28,7 +28,7 @@ const reduce =
 const extremum =
   (compute: typeof ops.amax, sign: -1 | 1) =>
   (x: Tensor, axes: Axes): Tensor => {
-    if (axes.dim.every((at) => x.shape[at]! > 0)) return compute(x.dtype === "bool" ? x.to("uint8") : x, axes);
+    if (axes.dim.every((at) => x.shape[at] > 0)) return compute(x.dtype === "bool" ? x.to("uint8") : x, axes);
     const gone = new Set(axes.dim);
     const shape = x.shape.flatMap((size, at) => (gone.has(at) ? (axes.keepdim ? [1] : []) : [size]));
     return ops.full(shape, limitOf(x.dtype, sign), { dtype: x.dtype });
@@ -58,7 +58,7 @@ const argument =
     const dim = axisOf(call.attributes.number("axis", 0), x.rank);
     const keepdim = call.attributes.flag("keepdims", true);
     if (!call.attributes.flag("select_last_index")) return compute(x, { dim, keepdim });
-    return ops.sub(x.shape[dim]! - 1, compute(ops.flip(x, [dim]), { dim, keepdim }));
+    return ops.sub(x.shape[dim] - 1, compute(ops.flip(x, [dim]), { dim, keepdim }));
   };
 
 /** alpha · A · B + beta · C, where A and B may be transposed. */

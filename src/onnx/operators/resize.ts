@@ -51,13 +51,13 @@ function axesOf(call: Call, x: Tensor): Axis[] {
     given &&
     keepingRatio(
       call,
-      dims.map((at) => x.shape[at]!),
+      dims.map((at) => x.shape[at]),
       given,
     );
   return dims.map((at, index) => {
-    const input = x.shape[at]!;
-    const scale = sizes ? sizes.scales[index]! : factors![index]!;
-    const output = sizes ? sizes.sizes[index]! : Math.floor(Math.fround(input * scale));
+    const input = x.shape[at];
+    const scale = sizes ? sizes.scales[index] : factors![index];
+    const output = sizes ? sizes.sizes[index] : Math.floor(Math.fround(input * scale));
     return { at, input, output, scale, roi: [roi[index] ?? 0, roi[index + dims.length] ?? 1] };
   });
 }
@@ -73,7 +73,7 @@ function keepingRatio(
     ["stretch", "not_larger", "not_smaller"],
     "stretch",
   );
-  const scales = target.map((size, at) => size / inputs[at]!);
+  const scales = target.map((size, at) => size / inputs[at]);
   if (policy === "stretch") return { sizes: [...target], scales };
   const scale = policy === "not_larger" ? Math.min(...scales) : Math.max(...scales);
   const halfUp = (value: number) => Math.floor(value + 0.5);

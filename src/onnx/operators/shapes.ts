@@ -66,7 +66,7 @@ const concat = (call: Call): Tensor =>
 function split(call: Call): Results {
   const x = call.tensor(0);
   const axis = axisOf(call.attributes.number("axis", 0), x.rank);
-  return new Results(...ops.split(x, splitSizes(call, x.shape[axis]!), { dim: axis }));
+  return new Results(...ops.split(x, splitSizes(call, x.shape[axis]), { dim: axis }));
 }
 
 /** Returns the sizes of the parts. By default, parts are equal, except that the last may be shorter. */
@@ -128,7 +128,7 @@ function reverseSequence(call: Call): Tensor {
   const rows = lengths.map((length, at) => {
     const row = ops.select(x, batch, at);
     const axis = time > batch ? time - 1 : time;
-    const places = Array.from({ length: x.shape[time]! }, (_, place) => (place < length ? length - 1 - place : place));
+    const places = Array.from({ length: x.shape[time] }, (_, place) => (place < length ? length - 1 - place : place));
     return ops.indexSelect(row, axis, int64(places));
   });
   return ops.stack(rows, { dim: batch });
@@ -146,7 +146,7 @@ function cumulative(call: Call, compute: typeof ops.cumsum): Tensor {
 
 /** Shifts elements by one position; the first becomes a constant. */
 const shifted = (x: Tensor, dim: number, first: number): Tensor =>
-  padAxis(ops.narrow(x, dim, 0, Math.max(x.shape[dim]! - 1, 0)), dim, 1, 0, "constant", first);
+  padAxis(ops.narrow(x, dim, 0, Math.max(x.shape[dim] - 1, 0)), dim, 1, 0, "constant", first);
 
 export const shapes: Operators = {
   Concat: concat,

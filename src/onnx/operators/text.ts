@@ -12,8 +12,8 @@ function placesIn(shape: readonly number[], result: readonly number[]): number[]
   let places = [0];
   const [offset, strides] = [result.length - shape.length, stridesOf(shape)];
   for (const [axis, size] of result.entries()) {
-    const own = axis < offset ? 1 : shape[axis - offset]!;
-    const stride = own === 1 ? 0 : strides[axis - offset]!;
+    const own = axis < offset ? 1 : shape[axis - offset];
+    const stride = own === 1 ? 0 : strides[axis - offset];
     places = places.flatMap((place) => Array.from({ length: size }, (_, at) => place + at * stride));
   }
   return places;
@@ -27,7 +27,7 @@ function concat(call: Call): OnnxStrings {
   const shape = broadcastShapes("StringConcat", a.shape, b.shape);
   const [left, right] = [placesIn(a.shape, shape), placesIn(b.shape, shape)];
   return stringsOf(
-    left.map((at, index) => a.strings[at]! + b.strings[right[index]!]!),
+    left.map((at, index) => a.strings[at] + b.strings[right[index]]),
     shape,
   );
 }
@@ -90,7 +90,7 @@ function normalize(call: Call): OnnxStrings {
   const isRow = x.shape.length === 2 && x.shape[0] === 1;
   if (x.shape.length !== 1 && !isRow) throw new NodeProblem(`expected [n] or [1, n] strings, got [${x.shape}]`);
   const action = attributes.text("case_change_action", "NONE");
-  const change = Object.hasOwn(cases, action) ? cases[action]! : undefined;
+  const change = Object.hasOwn(cases, action) ? cases[action] : undefined;
   if (!change) throw new NodeProblem(`attribute case_change_action: expected LOWER, UPPER or NONE, got ${action}`);
   const isSensitive = attributes.flag("is_case_sensitive");
   const folded = (text: string) => (isSensitive ? text : text.toLowerCase());
@@ -133,7 +133,7 @@ function tfIdf(call: Call): Value {
   if (shape.length > 2) throw new NodeProblem(`expected [n] or [rows, n] items, got [${shape}]`);
   const places = poolOf(call);
   const width = (attributes.numbers("ngram_indexes") ?? []).reduce((most, at) => Math.max(most, at), -1) + 1;
-  const [rows, length] = shape.length === 2 ? [shape[0]!, shape[1]!] : [1, items.length];
+  const [rows, length] = shape.length === 2 ? [shape[0], shape[1]] : [1, items.length];
   const counts = new Float32Array(rows * width);
   const skips = attributes.number("max_skip_count");
   for (let row = 0; row < rows; row++) {
@@ -141,9 +141,9 @@ function tfIdf(call: Call): Value {
     for (let size = shortest; size <= Math.min(longest, length); size++)
       for (let step = 1; step <= (size === 1 ? 1 : Math.min(skips + 1, length)); step++)
         for (let at = 0; at + (size - 1) * step < length; at++) {
-          const gram = Array.from({ length: size }, (_, index) => line[at + index * step]!);
+          const gram = Array.from({ length: size }, (_, index) => line[at + index * step]);
           const column = places.get(keyOf(gram));
-          if (column !== undefined) counts[row * width + column]!++;
+          if (column !== undefined) counts[row * width + column]++;
         }
   }
   const weighed = weigh(counts, width, attributes.text("mode"), attributes.numbers("weights"));

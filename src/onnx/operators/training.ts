@@ -32,29 +32,29 @@ const penalized = (call: Call, x: Tensor, gradient: Tensor): Tensor =>
   ops.add(gradient, ops.mul(x, number(call, "norm_coefficient", 0)));
 
 const adagrad: Update = (call, rate, step, [x, gradient, squares]) => {
-  const g = penalized(call, x!, gradient!);
-  const sum = ops.add(squares!, ops.mul(g, g));
+  const g = penalized(call, x, gradient);
+  const sum = ops.add(squares, ops.mul(g, g));
   const decayed = rate / (1 + step * number(call, "decay_factor", 0));
   const scale = ops.add(ops.sqrt(sum), number(call, "epsilon", 1e-6));
-  return [ops.sub(x!, ops.div(ops.mul(g, decayed), scale)), sum];
+  return [ops.sub(x, ops.div(ops.mul(g, decayed), scale)), sum];
 };
 
 const adam: Update = (call, rate, step, [x, gradient, first, second]) => {
   const [alpha, beta] = [number(call, "alpha", 0.9), number(call, "beta", 0.999)];
-  const g = penalized(call, x!, gradient!);
-  const v = ops.add(ops.mul(first!, alpha), ops.mul(g, 1 - alpha));
-  const h = ops.add(ops.mul(second!, beta), ops.mul(ops.mul(g, g), 1 - beta));
+  const g = penalized(call, x, gradient);
+  const v = ops.add(ops.mul(first, alpha), ops.mul(g, 1 - alpha));
+  const h = ops.add(ops.mul(second, beta), ops.mul(ops.mul(g, g), 1 - beta));
   const adjusted = step > 0 ? (rate * Math.sqrt(1 - beta ** step)) / (1 - alpha ** step) : rate;
-  const moved = ops.sub(x!, ops.div(ops.mul(v, adjusted), ops.add(ops.sqrt(h), number(call, "epsilon", 1e-6))));
+  const moved = ops.sub(x, ops.div(ops.mul(v, adjusted), ops.add(ops.sqrt(h), number(call, "epsilon", 1e-6))));
   return [ops.mul(moved, 1 - number(call, "norm_coefficient_post", 0)), v, h];
 };
 
 const momentum: Update = (call, rate, step, [x, gradient, velocity]) => {
   const alpha = number(call, "alpha", 0);
-  const g = penalized(call, x!, gradient!);
-  const v = ops.add(ops.mul(velocity!, alpha), ops.mul(g, step > 0 ? number(call, "beta", 0) : 1));
+  const g = penalized(call, x, gradient);
+  const v = ops.add(ops.mul(velocity, alpha), ops.mul(g, step > 0 ? number(call, "beta", 0) : 1));
   const isNesterov = call.attributes.choice("mode", ["standard", "nesterov"], "standard") === "nesterov";
-  return [ops.sub(x!, ops.mul(isNesterov ? ops.add(g, ops.mul(v, alpha)) : v, rate)), v];
+  return [ops.sub(x, ops.mul(isNesterov ? ops.add(g, ops.mul(v, alpha)) : v, rate)), v];
 };
 
 export const optimizers: Operators = {

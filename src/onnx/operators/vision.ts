@@ -64,8 +64,8 @@ function nonMaxSuppression(call: Call): Tensor {
     for (let group = 0; group < classes; group++) {
       const start = (batch * classes + group) * count;
       const order = Array.from({ length: count }, (_, at) => at)
-        .filter((at) => least === undefined || values[start + at]! > least)
-        .sort((a, b) => values[start + b]! - values[start + a]!);
+        .filter((at) => least === undefined || values[start + at] > least)
+        .sort((a, b) => values[start + b] - values[start + a]);
       const kept: { readonly at: number; readonly box: Box }[] = [];
       for (const at of order) {
         if (kept.length >= most) break;
@@ -118,16 +118,16 @@ function samplesOf(
   ratio: number,
   isHalfPixel: boolean,
 ): Sample[][] {
-  const extents = [bottom! - top!, right! - left!].map((extent) => (isHalfPixel ? extent : Math.max(extent, 1)));
-  const grids = extents.map((extent, at) => (ratio > 0 ? ratio : Math.ceil(extent / cells[at]!)));
+  const extents = [bottom - top, right - left].map((extent) => (isHalfPixel ? extent : Math.max(extent, 1)));
+  const grids = extents.map((extent, at) => (ratio > 0 ? ratio : Math.ceil(extent / cells[at])));
   const along = (at: 0 | 1, start: number, cell: number): number[] =>
-    listOf(grids[at]!, (sample) => {
-      const bin = extents[at]! / cells[at];
-      return start + cell * bin + ((sample + 0.5) * bin) / grids[at]!;
+    listOf(grids[at], (sample) => {
+      const bin = extents[at] / cells[at];
+      return start + cell * bin + ((sample + 0.5) * bin) / grids[at];
     });
   return listOf(cells[0] * cells[1], (at) => {
-    const ys = along(0, top!, Math.floor(at / cells[1]));
-    const xs = along(1, left!, at % cells[1]);
+    const ys = along(0, top, Math.floor(at / cells[1]));
+    const xs = along(1, left, at % cells[1]);
     return ys.flatMap((y) => xs.map((x) => bilinear(y, x, size)));
   });
 }
@@ -153,7 +153,7 @@ function bilinear(y: number, x: number, [rows, columns]: readonly [number, numbe
 function pooled(plane: Tensor, cells: readonly Sample[][], isMaximum: boolean): Tensor {
   const columns = cells.map((samples) => {
     const taps = samples.flat();
-    if (taps.length === 0) return ops.zeros([plane.shape[0]!], { dtype: plane.dtype });
+    if (taps.length === 0) return ops.zeros([plane.shape[0]], { dtype: plane.dtype });
     const places = tensor(
       taps.map(([place]) => BigInt(place)),
       { dtype: "int64", shape: [taps.length] },

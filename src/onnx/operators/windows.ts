@@ -31,18 +31,18 @@ function windowsOf(call: Call, sizes: readonly number[], kernel: readonly number
   if (kernel.length !== rank) throw new NodeProblem(`expected a kernel of ${rank} axes, got [${kernel}]`);
   const stride = attributes.numbers("strides") ?? filled(rank, 1);
   const dilation = attributes.numbers("dilations") ?? filled(rank, 1);
-  const spans = kernel.map((size, at) => (size - 1) * dilation[at]! + 1);
+  const spans = kernel.map((size, at) => (size - 1) * dilation[at] + 1);
   const [before, after] = padsOf(call, sizes, spans, stride);
   checkGrowth(sizes, before, after);
   const isCeil = attributes.flag("ceil_mode");
   const counts = sizes.map((size, at) => {
-    const room = size + before[at]! + after[at]! - spans[at]!;
-    const count = (isCeil ? Math.ceil(room / stride[at]!) : Math.floor(room / stride[at]!)) + 1;
+    const room = size + before[at] + after[at] - spans[at];
+    const count = (isCeil ? Math.ceil(room / stride[at]) : Math.floor(room / stride[at])) + 1;
     // A window must begin inside of the input or its padding at the start.
-    return isCeil && (count - 1) * stride[at]! >= size + before[at]! ? count - 1 : count;
+    return isCeil && (count - 1) * stride[at] >= size + before[at] ? count - 1 : count;
   });
   const ends = sizes.map((size, at) =>
-    Math.max((counts[at]! - 1) * stride[at]! + spans[at]! - size - before[at]!, isCeil ? after[at]! : 0),
+    Math.max((counts[at] - 1) * stride[at] + spans[at] - size - before[at], isCeil ? after[at] : 0),
   );
   return { kernel, stride, dilation, before, after: isCeil ? ends : after, counts };
 }
@@ -55,7 +55,7 @@ const [MOST_ADDED, MOST_TIMES] = [1 << 24, 16];
 
 /** Limits padding, because a damaged file could otherwise exhaust memory. */
 function checkGrowth(sizes: readonly number[], before: readonly number[], after: readonly number[]): void {
-  const sizesAfter = sizes.map((size, at) => Math.max(size + before[at]! + after[at]!, 0));
+  const sizesAfter = sizes.map((size, at) => Math.max(size + before[at] + after[at], 0));
   const most = Math.max(MOST_ADDED, MOST_TIMES * elementCount(sizes));
   if (elementCount(sizesAfter) <= most) return;
   throw new NodeProblem(`padding [${before}] and [${after}] is too large for [${sizes}]; at most ${most} elements`);
@@ -76,7 +76,7 @@ function padsOf(
   }
   if (auto === "VALID") return [filled(rank, 0), filled(rank, 0)];
   const totals = sizes.map((size, at) =>
-    Math.max((Math.ceil(size / stride[at]!) - 1) * stride[at]! + spans[at]! - size, 0),
+    Math.max((Math.ceil(size / stride[at]) - 1) * stride[at] + spans[at] - size, 0),
   );
   const small = totals.map((total) => Math.floor(total / 2));
   const large = totals.map((total) => Math.ceil(total / 2));
@@ -107,7 +107,7 @@ export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): 
   const rank = plan.kernel.length;
   if (rank < 1 || rank > 3) throw new NodeProblem(`expected 1 to 3 axes besides batch and channels, got ${rank}`);
   const { stride, dilation, before, after } = plan;
-  const padding = before.map((amount, at) => [amount, after[at]!] as const);
+  const padding = before.map((amount, at) => [amount, after[at]] as const);
   // Negative padding crops the input, which the convolution kernels do not support.
   const isCut = [...before, ...after].some((amount) => amount < 0);
   return convolutionWithPads({
@@ -139,11 +139,11 @@ export function convolveFew(call: Call, x: Tensor, weight: Tensor): Tensor | und
   const steps = source.strides.slice(2);
   const windows = ops.asStrided(
     source,
-    [...counts, source.shape[1]!, ...kernel],
-    [...steps.map((step, at) => step * stride[at]!), source.strides[1]!, ...steps.map((s, at) => s * dilation[at]!)],
+    [...counts, source.shape[1], ...kernel],
+    [...steps.map((step, at) => step * stride[at]), source.strides[1], ...steps.map((s, at) => s * dilation[at])],
     source.offset,
   );
-  const outputs = weight.shape[0]!;
+  const outputs = weight.shape[0];
   const rows = ops.linear(ops.reshape(windows, [positions, -1]), ops.reshape(weight, [outputs, -1]));
   return ops.reshape(ops.transpose(rows, 0, 1), [1, outputs, ...counts]);
 }
@@ -156,12 +156,12 @@ function convolveTransposed(call: Call): Tensor {
   const list = (name: string, value: number) => attributes.numbers(name) ?? filled(rank, value);
   const [stride, dilation, more] = [list("strides", 1), list("dilations", 1), list("output_padding", 0)];
   const whole = spatial(x).map(
-    (size, at) => stride[at]! * (size - 1) + (spatial(weight)[at]! - 1) * dilation[at]! + 1 + more[at]!,
+    (size, at) => stride[at] * (size - 1) + (spatial(weight)[at] - 1) * dilation[at] + 1 + more[at],
   );
   const [before, after] = transposedPads(call, spatial(x), whole, stride);
   // The kernel's result ends before the additional elements, to which no element of x contributes.
   const full = byRank(transposed, rank)(x, weight, { stride, dilation, groups: attributes.number("group", 1) });
-  const ends = more.map((amount, at) => amount + Math.max(-after[at]!, 0));
+  const ends = more.map((amount, at) => amount + Math.max(-after[at], 0));
   const extended = padded(
     full,
     before.map((amount) => Math.max(-amount, 0)),
@@ -169,7 +169,7 @@ function convolveTransposed(call: Call): Tensor {
     0,
   );
   const cut = whole.reduce(
-    (result: Tensor, size, at) => ops.narrow(result, at + 2, Math.max(before[at]!, 0), size - before[at]! - after[at]!),
+    (result: Tensor, size, at) => ops.narrow(result, at + 2, Math.max(before[at], 0), size - before[at] - after[at]),
     extended,
   );
   return bias ? ops.add(cut, ops.reshape(bias, [1, bias.size, ...filled(rank, 1)])) : cut;
@@ -185,17 +185,17 @@ function transposedPads(
   const auto = call.attributes.choice("auto_pad", autoPads, "NOTSET");
   const given = call.attributes.numbers("output_shape")?.slice(-rank);
   const isSame = auto === "SAME_UPPER" || auto === "SAME_LOWER";
-  const target = given ?? (isSame ? sizes.map((size, at) => size * stride[at]!) : undefined);
+  const target = given ?? (isSame ? sizes.map((size, at) => size * stride[at]) : undefined);
   if (!target) {
     const pads = auto === "VALID" ? filled(2 * rank, 0) : (call.attributes.numbers("pads") ?? filled(2 * rank, 0));
     return [pads.slice(0, rank), pads.slice(rank)];
   }
-  const totals = target.map((size, at) => whole[at]! - size);
+  const totals = target.map((size, at) => whole[at] - size);
   // A result that ends after the last product gets all its zeros at the end.
   const small = totals.map((total) =>
     auto !== "SAME_UPPER" && total < 0 ? total : Math.max(Math.floor(total / 2), 0),
   );
-  const rest = totals.map((total, at) => total - small[at]!);
+  const rest = totals.map((total, at) => total - small[at]);
   return auto === "SAME_UPPER" ? [small, rest] : [rest, small];
 }
 
@@ -234,22 +234,18 @@ function wholePlaces(call: Call, x: Tensor, wide: Tensor, indices: Tensor<"int64
     .map((size, at) => [size, at] as const)
     .toReversed()
     .map(([size, at]) => {
-      const coordinate = ops.sub(ops.remainder(rest, size), before[at]!);
+      const coordinate = ops.sub(ops.remainder(rest, size), before[at]);
       rest = ops.floorDivide(rest, size);
       return coordinate;
     })
     .reverse();
   const order = isByColumns ? sizes.map((_, at) => at).reverse() : sizes.map((_, at) => at);
   const inPlane = order.reduce(
-    (place: Tensor | undefined, at) =>
-      place ? ops.add(ops.mul(place, sizes[at]!), coordinates[at]!) : coordinates[at]!,
+    (place: Tensor | undefined, at) => (place ? ops.add(ops.mul(place, sizes[at]), coordinates[at]) : coordinates[at]),
     undefined,
   )!;
   const plane = sizes.reduce((product, size) => product * size, 1);
-  const planes = ops.reshape(ops.arange(x.shape[0]! * x.shape[1]!), [
-    ...x.shape.slice(0, 2),
-    ...filled(sizes.length, 1),
-  ]);
+  const planes = ops.reshape(ops.arange(x.shape[0] * x.shape[1]), [...x.shape.slice(0, 2), ...filled(sizes.length, 1)]);
   return ops.add(inPlane, ops.mul(planes.to("int64"), plane)).to("int64");
 }
 
@@ -258,9 +254,9 @@ function windowSums(x: Tensor, plan: Windows): Tensor {
   const wide = padded(x, plan.before, plan.after, 0);
   const rank = plan.kernel.length;
   const windows = plan.kernel.reduce((result: Tensor, size, at) => {
-    const span = (size - 1) * plan.dilation[at]! + 1;
-    const all = ops.slidingWindows(result, at + 2, span, plan.stride[at]!);
-    return ops.slice(all, { dim: -1, step: plan.dilation[at]! });
+    const span = (size - 1) * plan.dilation[at] + 1;
+    const all = ops.slidingWindows(result, at + 2, span, plan.stride[at]);
+    return ops.slice(all, { dim: -1, step: plan.dilation[at] });
   }, wide);
   const last = Array.from({ length: rank }, (_, at) => -1 - at);
   return cutTo(ops.sum(windows, { dim: last, dtype: x.dtype }), plan.counts);
@@ -275,11 +271,11 @@ export function averagePool(call: Call): Tensor {
   const isGiven = call.attributes.choice("auto_pad", autoPads, "NOTSET") === "NOTSET";
   const ends = isGiven ? (call.attributes.numbers("pads")?.slice(rank) ?? filled(rank, 0)) : plan.after;
   const counts = plan.kernel.map((kernel, axis) => {
-    const size = spatial(x)[axis]!;
-    const [low, high] = includes ? [-plan.before[axis]!, size + ends[axis]!] : [0, size];
-    return Array.from({ length: plan.counts[axis]! }, (_, window) => {
-      const first = window * plan.stride[axis]! - plan.before[axis]!;
-      return Array.from({ length: kernel }, (_, at) => first + at * plan.dilation[axis]!).filter(
+    const size = spatial(x)[axis];
+    const [low, high] = includes ? [-plan.before[axis], size + ends[axis]] : [0, size];
+    return Array.from({ length: plan.counts[axis] }, (_, window) => {
+      const first = window * plan.stride[axis] - plan.before[axis];
+      return Array.from({ length: kernel }, (_, at) => first + at * plan.dilation[axis]).filter(
         (place) => place >= low && place < high,
       ).length;
     });
@@ -311,7 +307,7 @@ function maxUnpool(call: Call): Tensor {
   const stride = call.attributes.numbers("strides") ?? filled(kernel.length, 1);
   const pads = call.attributes.numbers("pads") ?? filled(2 * kernel.length, 0);
   const sizes = spatial(x).map(
-    (size, at) => (size - 1) * stride[at]! + kernel[at]! - pads[at]! - pads[at + kernel.length]!,
+    (size, at) => (size - 1) * stride[at] + kernel[at] - pads[at] - pads[at + kernel.length],
   );
   const natural = [...x.shape.slice(0, 2), ...sizes];
   const shape = call.optional(2) ? call.numbers(2) : natural;
@@ -323,7 +319,7 @@ function maxUnpool(call: Call): Tensor {
   return padded(
     placed,
     filled(kernel.length, 0),
-    natural.slice(2).map((size, at) => shape[at + 2]! - size),
+    natural.slice(2).map((size, at) => shape[at + 2] - size),
     0,
   );
 }
@@ -337,14 +333,14 @@ function columnsToImage(call: Call): Tensor {
   const [stride, dilation] = [list("strides", 1), list("dilations", 1)];
   const pads = call.attributes.numbers("pads") ?? filled(2 * rank, 0);
   const counts = image.map((size, at) => {
-    const span = (block[at]! - 1) * dilation[at]! + 1;
-    return Math.floor((size + pads[at]! + pads[at + rank]! - span) / stride[at]!) + 1;
+    const span = (block[at] - 1) * dilation[at] + 1;
+    return Math.floor((size + pads[at] + pads[at + rank] - span) / stride[at]) + 1;
   });
   const [batch, rows] = tupleOf(x.shape, 2);
   const cells = block.reduce((product, size) => product * size, 1);
   const channels = rows / cells;
   const grid = ops.reshape(x, [batch, channels, cells, counts.reduce((product, size) => product * size, 1)]);
-  const sizes = image.map((size, at) => size + pads[at]! + pads[at + rank]!);
+  const sizes = image.map((size, at) => size + pads[at] + pads[at + rank]);
   const places = placesOfPatches(sizes, block, counts, stride, dilation);
   const flat = ops.indexAdd(
     ops.zeros([batch, channels, sizes.reduce((product, size) => product * size, 1)], { dtype: x.dtype }),
@@ -353,7 +349,7 @@ function columnsToImage(call: Call): Tensor {
     ops.reshape(grid, [batch, channels, places.length]),
   );
   const wide = ops.reshape(flat, [batch, channels, ...sizes]);
-  return image.reduce((result: Tensor, size, at) => ops.narrow(result, at + 2, pads[at]!, size), wide);
+  return image.reduce((result: Tensor, size, at) => ops.narrow(result, at + 2, pads[at], size), wide);
 }
 
 /**
@@ -368,8 +364,8 @@ function placesOfPatches(
 ): number[] {
   let [offsets, starts] = [[0], [0]];
   for (const [at, size] of sizes.entries()) {
-    const cells = Array.from({ length: block[at]! }, (_, cell) => cell * dilation[at]!);
-    const firsts = Array.from({ length: counts[at]! }, (_, patch) => patch * stride[at]!);
+    const cells = Array.from({ length: block[at] }, (_, cell) => cell * dilation[at]);
+    const firsts = Array.from({ length: counts[at] }, (_, patch) => patch * stride[at]);
     offsets = offsets.flatMap((offset) => cells.map((cell) => offset * size + cell));
     starts = starts.flatMap((start) => firsts.map((first) => start * size + first));
   }

@@ -1,6 +1,7 @@
 /**
  * Fuses convolutions with the padding before them, and with the bias, normalization, activation and scale after them.
  */
+import { lastElement } from "../../core/collections.ts";
 import { type Finish, finished, noFinish } from "../../ops/convolution/finish.ts";
 import * as ops from "../../ops/index.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -33,40 +34,40 @@ export function fuseConvolutions(edit: Edit): void {
 
 /** Zeros of a Pad become the padding of the convolution. */
 function joinPadding(edit: Edit, pad: PlannedStep): void {
-  const next = edit.onlyUser(pad.outputs[0]!);
+  const next = edit.onlyUser(pad.outputs[0]);
   const sizes = edit.fixed(pad.inputs[1]);
   if (next?.operator !== "Conv" || next.inputs[0] !== pad.outputs[0] || !sizes || pad.inputs[3] !== undefined) return;
   if (pad.attributes.text("mode", "constant") !== "constant") return;
   if (next.attributes.text("auto_pad", "NOTSET") !== "NOTSET") return;
-  if ((pad.inputs[2] ?? NO_SLOT) !== NO_SLOT && scalarOf(edit, pad.inputs[2]!) !== 0) return;
+  if ((pad.inputs[2] ?? NO_SLOT) !== NO_SLOT && scalarOf(edit, pad.inputs[2]) !== 0) return;
   const list = numbersOf(sizes);
   const rank = list.length / 2;
   const [before, after] = [list.slice(0, rank), list.slice(rank)];
   if (list.some((size) => size < 0) || [...before.slice(0, 2), ...after.slice(0, 2)].some((size) => size > 0)) return;
   const spatial = [...before.slice(2), ...after.slice(2)];
-  const pads = (next.attributes.numbers("pads") ?? spatial.map(() => 0)).map((size, at) => size + spatial[at]!);
+  const pads = (next.attributes.numbers("pads") ?? spatial.map(() => 0)).map((size, at) => size + spatial[at]);
   const attributes = attributesOf([...next.attributes.entries(), ["pads", pads] as const]);
-  edit.replace(next, [pad], { ...next, attributes, inputs: [pad.inputs[0]!, ...next.inputs.slice(1)] });
+  edit.replace(next, [pad], { ...next, attributes, inputs: [pad.inputs[0], ...next.inputs.slice(1)] });
 }
 
 function joinFollowing(edit: Edit, convolution: PlannedStep): void {
-  const dtype = edit.slots[convolution.outputs[0]!]?.dtype;
+  const dtype = edit.slots[convolution.outputs[0]]?.dtype;
   if (dtype !== "float32" && dtype !== "float64") return;
   const joined: Joined = {
-    ...{ edit, convolution, steps: [convolution], weight: convolution.inputs[1]!, added: NO_SLOT },
+    ...{ edit, convolution, steps: [convolution], weight: convolution.inputs[1], added: NO_SLOT },
     ...{ bias: convolution.inputs[2] ?? NO_SLOT, finish: noFinish, isLinear: true },
   };
   for (;;) {
-    const last = joined.steps.at(-1)!;
-    const next = edit.onlyUser(last.outputs[0]!);
-    if (next?.outputs.length !== 1 || !joiners[next.operator]?.(joined, next, last.outputs[0]!)) break;
+    const last = lastElement(joined.steps);
+    const next = edit.onlyUser(last.outputs[0]);
+    if (next?.outputs.length !== 1 || !joiners[next.operator]?.(joined, next, last.outputs[0])) break;
     joined.steps.push(next);
   }
   const { finish, weight, bias, added, steps } = joined;
   const compute = (call: Call): Tensor => finished(convolved(call), call.optional(2), call.optional(3), finish);
-  const inputs = [convolution.inputs[0]!, weight, bias, added];
-  const step = madeStep(steps.at(-1)!, "Conv", compute, inputs, convolution.attributes);
-  edit.replace(steps.at(-1)!, steps.slice(0, -1), step);
+  const inputs = [convolution.inputs[0], weight, bias, added];
+  const step = madeStep(lastElement(steps), "Conv", compute, inputs, convolution.attributes);
+  edit.replace(lastElement(steps), steps.slice(0, -1), step);
 }
 
 const convolved = (call: Call): Tensor => {
@@ -90,7 +91,7 @@ const active =
 function clipOf({ inputs, attributes, opset }: PlannedStep, edit: Edit): Partial<Finish> | undefined {
   const bound = (at: number, name: string, none: number): number | undefined => {
     if (opset < 11) return attributes.number(name, none);
-    return (inputs[at] ?? NO_SLOT) === NO_SLOT ? none : scalarOf(edit, inputs[at]!);
+    return (inputs[at] ?? NO_SLOT) === NO_SLOT ? none : scalarOf(edit, inputs[at]);
   };
   const [alpha, beta] = [bound(1, "min", -Infinity), bound(2, "max", Infinity)];
   return alpha === undefined || beta === undefined ? undefined : { activation: "clamp", alpha, beta };
@@ -113,14 +114,14 @@ function fold(
   }
   const scaled = bias && factor ? ops.mul(bias, factor) : bias;
   const sum = scaled && shift ? ops.add(scaled, shift) : (scaled ?? shift);
-  if (sum) joined.bias = edit.fix(ops.clone(ops.expand(sum, [weight.shape[0]!])).to(weight.dtype), from);
+  if (sum) joined.bias = edit.fix(ops.clone(ops.expand(sum, [weight.shape[0]])).to(weight.dtype), from);
   return true;
 }
 
 /** Returns a fixed operand that has one element, or one for each channel, as a vector. */
 function perChannel({ edit, convolution }: Joined, slot: number): Tensor | undefined {
   const tensor = edit.fixed(slot);
-  const { shape, dtype } = edit.slots[convolution.outputs[0]!]!;
+  const { shape, dtype } = edit.slots[convolution.outputs[0]];
   if (!tensor || !shape || tensor.dtype !== dtype || tensor.rank > shape.length) return undefined;
   const aligned = [...new Array<number>(shape.length - tensor.rank).fill(1), ...tensor.shape];
   const isPlain = aligned.every((size, axis) => size === 1 || (axis === 1 && size === shape[1]));
@@ -159,7 +160,7 @@ const summed: Join = (joined, step, value) => {
     joined.finish = { ...joined.finish, shift: joined.finish.shift + sign * scalar };
     return true;
   }
-  const [mine, others] = [edit.slots[value]!, edit.slots[other]!];
+  const [mine, others] = [edit.slots[value], edit.slots[other]];
   const isSame = `${mine.shape}` === `${others.shape}` && mine.dtype === others.dtype;
   if (!joined.isLinear || joined.added !== NO_SLOT || sign < 0 || !isSame) return false;
   joined.added = other;
@@ -178,7 +179,7 @@ const bounded: Join = (joined, step, value) => {
   const pick = step.operator === "Max" ? Math.max : Math.min;
   const range = ranges[activation]?.map((each) => pick(each, bound));
   if (!range) return false;
-  joined.finish = { ...joined.finish, activation: "clamp", alpha: range[0]!, beta: range[1]! };
+  joined.finish = { ...joined.finish, activation: "clamp", alpha: range[0], beta: range[1] };
   joined.isLinear = false;
   return true;
 };

@@ -61,7 +61,7 @@ export class Edit {
 
   /** Returns a tensor that is the same in each run. */
   fixed(slot: number | undefined): Tensor | undefined {
-    return slot === undefined || slot === NO_SLOT ? undefined : (this.slots[slot]!.fixed as Tensor | undefined);
+    return slot === undefined || slot === NO_SLOT ? undefined : (this.slots[slot].fixed as Tensor | undefined);
   }
 
   /** Adds a tensor that was computed from the fixed tensors of `sources`. */

@@ -43,7 +43,7 @@ const halved = (p: Pattern) => [mul(mul(x, p), c(0.5)), mul(mul(x, c(0.5)), p), 
 /** Whether a node reduces the last axis, with `keepdims`. */
 function isMeanOfLastAxis(step: PlannedStep, edit: Edit): boolean {
   const axes = step.attributes.numbers("axes") ?? axesOf(step, edit);
-  const rank = edit.slots[step.inputs[0]!]!.shape?.length ?? 0;
+  const rank = edit.slots[step.inputs[0]].shape?.length ?? 0;
   return step.attributes.flag("keepdims", true) && axes?.length === 1 && (axes[0] === -1 || axes[0] === rank - 1);
 }
 
@@ -63,9 +63,9 @@ const normalized = squares.flatMap((square) => {
 /** γ and β must be vectors of the last axis's length. */
 function layerNormalization(last: PlannedStep, { variables }: Match, edit: Edit): PlannedStep | undefined {
   const [at, scale, bias, epsilon] = ["x", "scale", "bias", "epsilon"].map((name) => variables.get(name));
-  const length = edit.slots[at!]!.shape?.at(-1);
+  const length = edit.slots[at!].shape?.at(-1);
   const isVector = [scale, bias].every((slot) => {
-    const { shape } = edit.slots[slot!]!;
+    const { shape } = edit.slots[slot!];
     return shape?.length === 1 && shape[0] === length;
   });
   const value = scalarOf(edit, epsilon!);

@@ -120,7 +120,7 @@ export class Plan {
     const isEarly = this.#runs++ < EARLY_RUNS;
     const { inputs, outputs } = this.#parts;
     const slots = this.#fixed.slice();
-    for (const [at, slot] of inputs.entries()) slots[slot] = withType(given[at], this.#parts.slots[slot]!.type);
+    for (const [at, slot] of inputs.entries()) slots[slot] = withType(given[at], this.#parts.slots[slot].type);
     const around = tidyScope.get();
     const scope = new TidyScope();
     const owners = new Owners();
@@ -162,7 +162,7 @@ function withLastUses({ steps, outputs, slots }: PlanParts): Ready[] {
   const ready: Ready[] = [];
   for (const step of steps.toReversed()) {
     const used = [...step.inputs, ...step.captured.map(([, slot]) => slot), ...step.outputs];
-    const last = [...new Set(used)].filter((slot) => slot !== NO_SLOT && !slots[slot]!.isFixed && !kept.has(slot));
+    const last = [...new Set(used)].filter((slot) => slot !== NO_SLOT && !slots[slot].isFixed && !kept.has(slot));
     for (const slot of last) kept.add(slot);
     ready.push({ ...step, last });
   }

@@ -14,14 +14,14 @@ const linear = (call: Call) => ops.linear(call.tensor(0), ops.transpose(call.ten
 /** A product with a matrix, and a bias for each of its columns. */
 function joinBias(edit: Edit, last: PlannedStep, { variables, steps }: Match): void {
   const inputs = ["x", "weight", "bias"].map((name) => variables.get(name)!);
-  const [left, matrix, vector] = inputs.map((slot) => edit.slots[slot]!);
+  const [left, matrix, vector] = inputs.map((slot) => edit.slots[slot]);
   const isLinear =
-    matrix!.isFixed &&
-    matrix!.shape?.length === 2 &&
-    `${vector!.shape}` === `${matrix!.shape[1]}` &&
-    (left!.shape?.length ?? 0) > 1 &&
-    left!.dtype === matrix!.dtype &&
-    vector!.dtype === matrix!.dtype;
+    matrix.isFixed &&
+    matrix.shape?.length === 2 &&
+    `${vector.shape}` === `${matrix.shape[1]}` &&
+    (left.shape?.length ?? 0) > 1 &&
+    left.dtype === matrix.dtype &&
+    vector.dtype === matrix.dtype;
   if (!isLinear) return;
   const step = madeStep(last, "MatMul", linear, inputs, attributesOf([]));
   edit.replace(
@@ -45,7 +45,7 @@ const attentions = scaled.flatMap((each) =>
 
 function isOfLastAxis({ attributes, inputs, opset }: PlannedStep, edit: Edit): boolean {
   const axis = attributes.number("axis", opset < 13 ? 1 : -1);
-  return axis === -1 || axis === (edit.slots[inputs[0]!]!.shape?.length ?? 0) - 1;
+  return axis === -1 || axis === (edit.slots[inputs[0]].shape?.length ?? 0) - 1;
 }
 
 /** The kernel's limit. */
@@ -54,15 +54,15 @@ const MOST_WIDTH = 256;
 /** The keys are transposed in the product. */
 function joinAttention(edit: Edit, last: PlannedStep, { variables, steps }: Match): boolean {
   const slotOf = (name: string) => variables.get(name) ?? -1;
-  const [q, k, v] = ["q", "k", "v"].map((name) => edit.slots[slotOf(name)]!);
-  const shapes = [q!, k!, v!].map(({ shape }) => shape ?? []);
-  const isPlain = shapes.every((shape) => shape.length === 4 && `${shape.slice(0, 2)}` === `${shapes[0]!.slice(0, 2)}`);
+  const [q, k, v] = ["q", "k", "v"].map((name) => edit.slots[slotOf(name)]);
+  const shapes = [q, k, v].map(({ shape }) => shape ?? []);
+  const isPlain = shapes.every((shape) => shape.length === 4 && `${shape.slice(0, 2)}` === `${shapes[0].slice(0, 2)}`);
   const isSmall = Math.max(shapes[0]?.[3] ?? 0, shapes[2]?.[3] ?? 0) <= MOST_WIDTH;
   const [factor, divisor] = ["factor", "divisor"].map((name) =>
     variables.has(name) ? scalarOf(edit, slotOf(name)) : 1,
   );
   const mask = variables.has("mask") ? edit.slots[slotOf("mask")] : undefined;
-  const isTyped = q!.dtype === "float32" && (!mask || (mask.dtype === "float32" && (mask.shape?.length ?? 9) <= 4));
+  const isTyped = q.dtype === "float32" && (!mask || (mask.dtype === "float32" && (mask.shape?.length ?? 9) <= 4));
   if (!isPlain || !isSmall || !isTyped || factor === undefined || divisor === undefined) return false;
   const scale = factor / divisor;
   const compute = (call: Call) => {

@@ -45,7 +45,7 @@ export function planFor(graph: Graph, given: readonly Value[], weights: Readonly
   return tidy(() => {
     const trace = new Trace();
     const inputs = graph.inputs.map((_, at) => trace.input(given[at]));
-    const names = new Map(graph.inputs.map((name, at) => [name, inputs[at]!]));
+    const names = new Map(graph.inputs.map((name, at) => [name, inputs[at]]));
     const outputs = trace.graph(graph, names, weights);
     if (!trace.isPlain) return [];
     const plan = simplified({ inputs, outputs, ...trace });
@@ -97,8 +97,8 @@ class Trace {
     const results = branch ? this.graph(branch, scope, branch.constants) : this.#compute(step, inputs, scope);
     for (const [at, name] of step.outputs.entries()) {
       if (name === "") continue;
-      scope.set(name, results[at]!);
-      this.#names.set(results[at]!, (this.#names.get(results[at]!) ?? 0) + 1);
+      scope.set(name, results[at]);
+      this.#names.set(results[at], (this.#names.get(results[at]) ?? 0) + 1);
     }
   }
 
@@ -108,7 +108,7 @@ class Trace {
     const count = (this.#names.get(slot) ?? 0) - 1;
     this.#names.set(slot, count);
     const value = this.#values[slot];
-    if (count > 0 || this.slots[slot]!.isFixed || this.#given.has(value) || !(value instanceof Tensor)) return;
+    if (count > 0 || this.slots[slot].isFixed || this.#given.has(value) || !(value instanceof Tensor)) return;
     this.#values[slot] = undefined;
     if (!this.#values.includes(value)) value.dispose();
   }

@@ -1,4 +1,5 @@
 /** Assembles values from the parts that a module writes into one tensor. */
+import { lastElement } from "../../core/collections.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Layout, Recorded, Recorder } from "./recorder.ts";
 import { type Axis, blocksOf, groupOf, type Part, placesOf, type Range, sliceOf, split } from "./views.ts";
@@ -27,7 +28,7 @@ interface Box extends Range {
  */
 export function assembled(recorder: Recorder, assembly: Assembly, count: number): Recorded {
   const { dtype, parts } = assembly;
-  const wanted = parts.flatMap(({ layout }) => layout.shape.map((size, at) => ({ size, stride: layout.strides[at]! })));
+  const wanted = parts.flatMap(({ layout }) => layout.shape.map((size, at) => ({ size, stride: layout.strides[at] })));
   const axes = split([{ size: count, stride: 1 }], wanted);
   const boxes = axes && parts.map((part) => boxOf(recorder, axes, part));
   if (!axes || !boxes?.every((box) => box !== undefined)) return put(recorder, assembly, count);
@@ -43,9 +44,9 @@ export function assembled(recorder: Recorder, assembly: Assembly, count: number)
 /** Returns a part as a box of the grid; undefined if it is not a box. */
 function boxOf(recorder: Recorder, axes: readonly Axis[], { layout, name }: WrittenPart): Box | undefined {
   const { shape, strides, offset } = layout;
-  const order = shape.map((_, axis) => axis).sort((a, b) => strides[b]! - strides[a]! || a - b);
+  const order = shape.map((_, axis) => axis).sort((a, b) => strides[b] - strides[a] || a - b);
   const groups = order.flatMap((axis) =>
-    shape[axis] === 1 ? [] : [groupOf(axes, { size: shape[axis]!, stride: strides[axis]! })],
+    shape[axis] === 1 ? [] : [groupOf(axes, { size: shape[axis], stride: strides[axis] })],
   );
   if (groups.some((group) => group === undefined)) return undefined;
   const used = (groups as Part[][]).flat();
@@ -54,7 +55,7 @@ function boxOf(recorder: Recorder, axes: readonly Axis[], { layout, name }: Writ
   if (!range) return undefined;
   const isInOrder = order.every((axis, at) => axis === at);
   const turned = isInOrder ? name : recorder.node("Transpose", [name], { perm: order });
-  const sizes = range.ends.map((end, axis) => end - range.starts[axis]!);
+  const sizes = range.ends.map((end, axis) => end - range.starts[axis]);
   const isShaped = `${order.map((axis) => shape[axis])}` === `${sizes}`;
   return { ...range, name: isShaped ? turned : recorder.node("Reshape", [turned, { sizes }]) };
 }
@@ -65,9 +66,7 @@ const visible = (boxes: readonly Box[]): readonly Box[] =>
     ({ starts, ends }, at) =>
       !boxes
         .slice(at + 1)
-        .some((later) =>
-          starts.every((start, axis) => later.starts[axis]! <= start && later.ends[axis]! >= ends[axis]!),
-        ),
+        .some((later) => starts.every((start, axis) => later.starts[axis] <= start && later.ends[axis] >= ends[axis])),
   );
 
 class Joining {
@@ -85,12 +84,12 @@ class Joining {
   joined(boxes: readonly Box[], range: Range, axis = 0): string {
     const { starts, ends } = range;
     if (boxes.length === 0) return this.#filling(range);
-    if (axis === starts.length) return boxes.at(-1)!.name;
-    const edges = [starts[axis]!, ends[axis]!, ...boxes.flatMap((box) => [box.starts[axis]!, box.ends[axis]!])];
+    if (axis === starts.length) return lastElement(boxes).name;
+    const edges = [starts[axis], ends[axis], ...boxes.flatMap((box) => [box.starts[axis], box.ends[axis]])];
     const cuts = [...new Set(edges)].sort((a, b) => a - b);
     const names = cuts.slice(0, -1).map((start, at) => {
-      const end = cuts[at + 1]!;
-      const inside = boxes.filter((box) => box.starts[axis]! < end && box.ends[axis]! > start);
+      const end = cuts[at + 1];
+      const inside = boxes.filter((box) => box.starts[axis] < end && box.ends[axis] > start);
       const cut = { starts: starts.with(axis, start), ends: ends.with(axis, end) };
       return this.joined(
         inside.map((box) => this.#sliced(box, axis, start, end)),
@@ -98,11 +97,11 @@ class Joining {
         axis + 1,
       );
     });
-    return names.length === 1 ? names[0]! : this.#recorder.node("Concat", names, { axis });
+    return names.length === 1 ? names[0] : this.#recorder.node("Concat", names, { axis });
   }
 
   #sliced(box: Box, axis: number, start: number, end: number): Box {
-    const first = box.starts[axis]!;
+    const first = box.starts[axis];
     if (first === start && box.ends[axis] === end) return box;
     const name = this.#recorder.node("Slice", [
       ...[box.name, { sizes: [start - first] }, { sizes: [end - first] }],
@@ -113,10 +112,10 @@ class Joining {
 
   #filling({ starts, ends }: Range): string {
     const { filling, dtype } = this.#assembly;
-    const shape = ends.map((end, axis) => end - starts[axis]!);
+    const shape = ends.map((end, axis) => end - starts[axis]);
     if (typeof filling === "number") return this.#recorder.filled(filling, dtype, shape);
     const { strides } = this.#grid;
-    const offset = strides.reduce((sum, stride, axis) => sum + stride * starts[axis]!, 0);
+    const offset = strides.reduce((sum, stride, axis) => sum + stride * starts[axis], 0);
     return this.#recorder.view(filling, { shape, strides, offset }, dtype);
   }
 }

@@ -1,5 +1,7 @@
 /** Writers of elementwise operations, as nodes or compositions of nodes. */
+
 import type { CapturedCall } from "../../backend/capture.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Operands } from "../../core/operands.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { elementTypes } from "./encode.ts";
@@ -63,7 +65,7 @@ function computed(
   compute: Formula,
   isWide: boolean,
 ): string {
-  const dtype = isWide ? "float32" : inputs.at(-1)!.dtype;
+  const dtype = isWide ? "float32" : lastElement(inputs).dtype;
   const graph = new Formulas(recorder, dtype);
   const names = inputs.map((x) => {
     const name = recorder.broadcastName(x);

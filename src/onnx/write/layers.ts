@@ -1,6 +1,7 @@
 /** Writers of layers: convolutions, poolings, normalizations, attention and recurrent layers. */
 
 import type { CapturedCall } from "../../backend/capture.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { AttentionAttributes } from "../../ops/attention/problem.ts";
 import type { ConvolutionAttributes } from "../../ops/convolution/primitive.ts";
 import type { NormalizationAttributes } from "../../ops/normalization/primitive.ts";
@@ -29,42 +30,42 @@ function padsAfter(
   }: Readonly<Record<"input" | "output" | "span" | "stride" | "before", readonly number[]>>,
 ): number[] {
   return Array.from({ length: axes }, (_, at) => {
-    const isEven = Math.floor((input[at]! + 2 * before[at]! - span[at]!) / stride[at]!) + 1 === output[at];
-    return isEven ? before[at]! : (output[at]! - 1) * stride[at]! + span[at]! - input[at]! - before[at]!;
+    const isEven = Math.floor((input[at] + 2 * before[at] - span[at]) / stride[at]) + 1 === output[at];
+    return isEven ? before[at] : (output[at] - 1) * stride[at] + span[at] - input[at] - before[at];
   });
 }
 
 const spansOf = (kernel: readonly number[], dilation: readonly number[]): number[] =>
-  kernel.map((size, at) => (size - 1) * dilation[at]! + 1);
+  kernel.map((size, at) => (size - 1) * dilation[at] + 1);
 
 const convolution: Writer = (recorder, { inputs: [x, weight], attributes }) => {
-  const rank = x!.rank - 2;
+  const rank = x.rank - 2;
   const last = <T>(list: readonly T[]): readonly T[] => list.slice(-rank);
   const { groups, ...all } = attributes as ConvolutionAttributes;
   const [input, output, kernel, stride] = [all.input, all.output, all.kernel, all.stride].map(last);
   const [dilation, before] = [all.dilation, all.before].map(last);
-  const span = spansOf(kernel!, dilation!);
-  const after = padsAfter(rank, { input: input!, output: output!, span, stride: stride!, before: before! });
-  if ([...before!, ...after].some((size) => size < 0)) throw new Unwritable("a convolution that crops");
-  return recorder.node("Conv", [recorder.name(x!), recorder.name(weight!)], {
-    ...{ group: groups, kernel_shape: kernel!, strides: stride!, dilations: dilation! },
-    pads: [...before!, ...after],
+  const span = spansOf(kernel, dilation);
+  const after = padsAfter(rank, { input: input, output: output, span, stride: stride, before: before });
+  if ([...before, ...after].some((size) => size < 0)) throw new Unwritable("a convolution that crops");
+  return recorder.node("Conv", [recorder.name(x), recorder.name(weight)], {
+    ...{ group: groups, kernel_shape: kernel, strides: stride, dilations: dilation },
+    pads: [...before, ...after],
   });
 };
 
 /** Writes the adjoint of a convolution, with the convolution's attributes. The sizes of the result are `input`. */
 const transposedConvolution: Writer = (recorder, { inputs: [y, weight], attributes }) => {
-  const rank = y!.rank - 2;
+  const rank = y.rank - 2;
   const last = <T>(list: readonly T[]): readonly T[] => list.slice(-rank);
   const { groups, ...all } = attributes as ConvolutionAttributes;
   const [input, output, kernel, stride] = [all.input, all.output, all.kernel, all.stride].map(last);
   const [dilation, before] = [all.dilation, all.before].map(last);
-  const span = spansOf(kernel!, dilation!);
-  const more = input!.map((size, at) => size - ((output![at]! - 1) * stride![at]! + span[at]! - 2 * before![at]!));
+  const span = spansOf(kernel, dilation);
+  const more = input.map((size, at) => size - ((output[at] - 1) * stride[at] + span[at] - 2 * before[at]));
   if (more.some((size) => size < 0)) throw new Unwritable("a transposed convolution that crops its end");
-  return recorder.node("ConvTranspose", [recorder.name(y!), recorder.name(weight!)], {
-    ...{ group: groups, kernel_shape: kernel!, strides: stride!, dilations: dilation!, output_padding: more },
-    pads: [...before!, ...before!],
+  return recorder.node("ConvTranspose", [recorder.name(y), recorder.name(weight)], {
+    ...{ group: groups, kernel_shape: kernel, strides: stride, dilations: dilation, output_padding: more },
+    pads: [...before, ...before],
   });
 };
 
@@ -76,15 +77,15 @@ const maxPool: Writer = (recorder, { inputs: [x], outputs: [y, indices], attribu
   const last = (list: readonly number[]) => list.slice(-rank);
   const [input, output, kernel, stride] = [all.input, all.output, all.kernelSize, all.stride].map(last);
   const [dilation, before] = [all.dilation, all.before].map(last);
-  const span = spansOf(kernel!, dilation!);
-  const after = padsAfter(rank, { input: input!, output: output!, span, stride: stride!, before: before! });
-  const planes = recorder.node("Reshape", [recorder.name(x!), { sizes: [all.planes, 1, ...input!] }]);
-  const given = { kernel_shape: kernel!, strides: stride!, dilations: dilation!, pads: [...before!, ...after] };
+  const span = spansOf(kernel, dilation);
+  const after = padsAfter(rank, { input: input, output: output, span, stride: stride, before: before });
+  const planes = recorder.node("Reshape", [recorder.name(x), { sizes: [all.planes, 1, ...input] }]);
+  const given = { kernel_shape: kernel, strides: stride, dilations: dilation, pads: [...before, ...after] };
   const [pooled, places] = recorder.nodeOf("MaxPool", [planes], given, indices ? 2 : 1);
-  const result = recorder.node("Reshape", [pooled!, { sizes: y!.shape }]);
+  const result = recorder.node("Reshape", [pooled, { sizes: y.shape }]);
   if (!indices) return [result];
   // indices in the standard count from the first plane, indices in Orchard from the window's plane
-  const inPlane = recorder.node("Mod", [places!, { sizes: [input!.reduce((product, size) => product * size, 1)] }]);
+  const inPlane = recorder.node("Mod", [places, { sizes: [input.reduce((product, size) => product * size, 1)] }]);
   const cast =
     indices.dtype === "int64" ? inPlane : recorder.node("Cast", [inPlane], { to: elementTypes[indices.dtype] });
   return [result, recorder.node("Reshape", [cast, { sizes: indices.shape }])];
@@ -102,7 +103,7 @@ function adaptiveMaxPool(
 ): string {
   let name = recorder.node("Reshape", [recorder.name(x), { sizes: [planes, ...input] }]);
   for (const [at, size] of input.entries()) {
-    const count = output[at]!;
+    const count = output[at];
     const windows = Array.from({ length: count }, (_, p) => {
       const [start, end] = [Math.floor((p * size) / count), Math.ceil(((p + 1) * size) / count)];
       return { start, end };
@@ -119,9 +120,9 @@ function adaptiveMaxPool(
 /** Resampling is linear in each axis, so it is a product with a matrix of each axis that changes. */
 const resample: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
   const { planes, axes } = attributes as { planes: number; axes: readonly AxisMap[] };
-  const { dtype } = x!;
+  const { dtype } = x;
   let shape = [planes, ...axes.map(({ input }) => input)];
-  let name = recorder.node("Reshape", [recorder.name(x!), { sizes: shape }]);
+  let name = recorder.node("Reshape", [recorder.name(x), { sizes: shape }]);
   for (const [at, map] of axes.entries()) {
     const matrix = matrixOf(map);
     const [rows, columns] = [map.input, map.starts.length];
@@ -132,7 +133,7 @@ const resample: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) =
     name = at === 2 ? product : recorder.node("Transpose", [product], { perm: order });
     shape = shape.with(at + 1, columns);
   }
-  return recorder.node("Reshape", [name, { sizes: y!.shape }]);
+  return recorder.node("Reshape", [name, { sizes: y.shape }]);
 };
 
 /** The matrix [input, output] of a map. */
@@ -140,7 +141,7 @@ function matrixOf({ input, starts, lengths, weights, divisors, factors }: AxisMa
   const matrix = new Array<number>(input * starts.length).fill(0);
   let at = 0;
   for (const [column, start] of starts.entries())
-    for (let k = 0; k < lengths[column]!; k++, at++)
+    for (let k = 0; k < lengths[column]; k++, at++)
       matrix[(start + k) * starts.length + column] =
         ((factors?.[start + k] ?? 1) * (weights?.[at] ?? 1)) / (divisors?.[column] ?? 1);
   return matrix;
@@ -160,7 +161,7 @@ const normalization: Writer = (recorder, call) => {
     from === to ? name : recorder.node("Cast", [name], { to: elementTypes[to] });
   const sum = residual ? recorder.node("Add", [recorder.name(x), recorder.name(residual)]) : recorder.name(x);
   const given = (each: Tensor) => cast(recorder.name(each), each.dtype, dtype);
-  const ones = () => recorder.numbers(new Array<number>(x.shape.at(-1)!).fill(1), [x.shape.at(-1)!], dtype);
+  const ones = () => recorder.numbers(new Array<number>(lastElement(x.shape)).fill(1), [lastElement(x.shape)], dtype);
   const scale = weight ? given(weight) : ones();
   const from = cast(sum, x.dtype, dtype);
   const inputs = [from, scale, ...(bias ? [given(bias)] : [])];
@@ -180,7 +181,7 @@ const batchNorm: Writer = (recorder, call) => {
   const { eps, outputs } = call.attributes as { eps: number; outputs: readonly string[] };
   const { x, weight, bias, mean, variance } = named<"x">(call);
   const { dtype } = x;
-  const channels = x.shape[1]!;
+  const channels = x.shape[1];
   if (!mean || !variance) {
     const perChannel = (tensor: Tensor) => {
       const shape = x.shape.map((_, axis) => (axis === 1 ? channels : 1));
@@ -231,7 +232,7 @@ const attention: Writer = (recorder, call) => {
   const none = recorder.scalar(-Infinity, dtype);
   if (mask) scores = recorder.node("Where", [recorder.broadcastName(mask), scores, none]);
   if (band) {
-    const [queries, length] = [q.shape[2]!, k.shape[2]!];
+    const [queries, length] = [q.shape[2], k.shape[2]];
     const shift = alignment === "top-left" ? 0 : length - queries;
     const limited = (upper: boolean, distance: number): void => {
       if (distance === Infinity) return;
@@ -250,7 +251,7 @@ const attention: Writer = (recorder, call) => {
 /** Repeats each head of keys or values for the heads of queries that share it. */
 function ofEachHead(recorder: Recorder, x: Tensor, q: Tensor): string {
   const [batch, heads, length, width] = x.shape as [number, number, number, number];
-  const count = q.shape[1]! / heads;
+  const count = q.shape[1] / heads;
   if (count === 1) return recorder.name(x);
   const apart = recorder.node("Unsqueeze", [recorder.name(x), recorder.numbers([2], [1], "int64")]);
   const repeated = recorder.node("Expand", [apart, { sizes: [batch, heads, count, length, width] }]);
@@ -269,7 +270,7 @@ const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
     hasBias: boolean;
   };
   const [products, weight, hidden, ...others] = inputs;
-  const size = weight.shape[1]!;
+  const size = weight.shape[1];
   const order = gateOrders[kind];
   const rows = order.flatMap((gate) => Array.from({ length: size }, (_, at) => gate * size + at));
   const width = rows.length;
@@ -282,9 +283,9 @@ const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
   const r = withDirection(ordered(recorder.name(weight)));
   const zeros = () => recorder.numbers(new Array<number>(width).fill(0), [width], products.dtype);
   const bias = hasBias
-    ? [withDirection(recorder.node("Concat", [zeros(), ordered(recorder.name(others[0]!))], { axis: 0 }))]
+    ? [withDirection(recorder.node("Concat", [zeros(), ordered(recorder.name(others[0]))], { axis: 0 }))]
     : [""];
-  const cell = kind === "lstm" ? [withDirection(recorder.name(others.at(-1)!))] : [];
+  const cell = kind === "lstm" ? [withDirection(recorder.name(lastElement(others)))] : [];
   const states = [withDirection(recorder.name(hidden)), ...cell];
   const [all, , last] = recorder.nodeOf(
     operators[kind],
@@ -297,8 +298,8 @@ const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
     },
     kind === "lstm" ? 3 : 2,
   );
-  const output = recorder.node("Reshape", [all!, { sizes: y!.shape }]);
-  return kind === "lstm" ? [output, recorder.node("Squeeze", [last!, { sizes: [0] }])] : [output];
+  const output = recorder.node("Reshape", [all, { sizes: y.shape }]);
+  return kind === "lstm" ? [output, recorder.node("Squeeze", [last, { sizes: [0] }])] : [output];
 };
 
 export const layers: Writers = {

@@ -20,7 +20,7 @@ const copy: Writer = (recorder, { inputs: [x], outputs: [y] }) => {
     return [];
   }
   const name = recorder.name(x);
-  const cast = x!.dtype === y!.dtype ? name : recorder.node("Cast", [name], { to: elementTypes[y!.dtype] });
+  const cast = x.dtype === y.dtype ? name : recorder.node("Cast", [name], { to: elementTypes[y.dtype] });
   return `${x.shape}` === `${y.shape}` ? cast : recorder.node("Expand", [cast, { sizes: y.shape }]);
 };
 

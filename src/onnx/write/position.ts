@@ -1,4 +1,5 @@
 /** The writer of rotary position embeddings. */
+import { lastElement } from "../../core/collections.ts";
 import type { RopeAttributes } from "../../ops/position/primitive.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -9,7 +10,7 @@ import type { Writer } from "./writer.ts";
 /** Pair (a, b) becomes magnitude · (a cos φ − b sin φ, a sin φ + b cos φ), in float32. */
 export const rope: Writer = (recorder, { inputs: [x, positions], attributes }) => {
   const { frequencies, magnitude, interleaved, offset } = attributes as RopeAttributes;
-  const [pairs, size] = [frequencies.length, x.shape.at(-1)!];
+  const [pairs, size] = [frequencies.length, lastElement(x.shape)];
   const graph = new Formulas(recorder, "float32");
   const wide = x.dtype === "float32" ? recorder.name(x) : graph.cast(recorder.name(x), "float32");
   const part = (from: number, to: number, step = 1): string =>
@@ -52,7 +53,7 @@ function anglesOf(recorder: Recorder, { x, positions, frequencies, offset }: Row
   const given = positions ? recorder.name(positions) : counted();
   const shape =
     positions && positions.rank > 1
-      ? [positions.shape[0]!, ...new Array<number>(x.rank - 3).fill(1), length, 1]
+      ? [positions.shape[0], ...new Array<number>(x.rank - 3).fill(1), length, 1]
       : [elementCount(positions?.shape ?? [length]), 1];
   const rows = graph.reshape(graph.cast(given, "float64"), shape);
   const turns = frequencies.map((frequency) => frequency / (2 * Math.PI));

@@ -128,7 +128,7 @@ export class Recorder {
 
   /** Adds a node with one result, and returns the result's name. */
   node(operator: string, inputs: readonly (string | Sizes)[], attributes: RecordedNode["attributes"] = {}): string {
-    return this.nodeOf(operator, inputs, attributes, 1)[0]!;
+    return this.nodeOf(operator, inputs, attributes, 1)[0];
   }
 
   /** Adds a node with several results. */

@@ -76,7 +76,7 @@ const variance =
     const centered = graph.of("Sub", name, reduced(graph, "ReduceMean", name, { axes, keepdims: 1 }));
     const squares = graph.of("Mul", centered, centered);
     const sum = reduced(graph, "ReduceSum", squares, { axes, keepdims: 1 });
-    const count = graph.cast({ sizes: [axes.reduce((size, axis) => size * x.shape[axis]!, 1)] }, x.dtype);
+    const count = graph.cast({ sizes: [axes.reduce((size, axis) => size * x.shape[axis], 1)] }, x.dtype);
     const value = graph.of("Div", sum, graph.of("Max", graph.of("Sub", count, parameter), 0));
     return finish(graph, graph.reshape(value, y.shape));
   };
@@ -110,11 +110,11 @@ const extremum =
     const whole = isFlat ? graph.reshape(recorder.name(x), [x.size]) : recorder.name(x);
     const name = kept === x.dtype ? whole : graph.cast(whole, kept);
     const along = { axes: isFlat ? [0] : axes, keepdims: values.rank === x.rank ? 1 : 0 };
-    const places = graph.with({ axis: along.axes[0]!, keepdims: along.keepdims }, index, name);
+    const places = graph.with({ axis: along.axes[0], keepdims: along.keepdims }, index, name);
     const result = reduced(graph, operator, name, along);
     return [
       finished(graph, kept === x.dtype ? result : graph.cast(result, x.dtype), isFlat, values),
-      finished(graph, indices?.dtype === "int64" ? places : graph.cast(places, indices!.dtype), isFlat, values),
+      finished(graph, indices?.dtype === "int64" ? places : graph.cast(places, indices.dtype), isFlat, values),
     ];
   };
 
@@ -141,7 +141,7 @@ function running<Names extends readonly [string, ...string[]]>(
   start: Names,
   combine: (later: Names, earlier: Names) => Names,
 ): Names {
-  const size = shape[axis]!;
+  const size = shape[axis];
   let names = start;
   const part = (from: number, to: number): Names =>
     names.map((name) =>
@@ -152,7 +152,7 @@ function running<Names extends readonly [string, ...string[]]>(
     const combined = isReversed ? combine(low, high) : combine(high, low);
     const rest = isReversed ? part(size - step, size) : part(0, step);
     names = names.map((_, at) =>
-      recorder.node("Concat", isReversed ? [combined[at]!, rest[at]!] : [rest[at]!, combined[at]!], { axis }),
+      recorder.node("Concat", isReversed ? [combined[at], rest[at]] : [rest[at], combined[at]], { axis }),
     ) as unknown as Names;
   }
   return names;
@@ -169,7 +169,7 @@ const cumprod: Writer = (recorder, { inputs: [x], attributes }) => {
 const runningExtremum: Writer = (recorder, { inputs: [x], attributes }) => {
   const { axis, isMinimum } = attributes as { axis: number; isMinimum: boolean };
   const graph = new Formulas(recorder, x.dtype);
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const numbers = recorder.numbers(
     Array.from({ length: size }, (_, at) => at),
     x.shape.map((_, at) => (at === axis ? size : 1)),
@@ -198,7 +198,7 @@ const loss: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
   const { dtype, rank, size } = inputs[0];
   const graph = new Formulas(recorder, dtype);
   const [x, t, w, v] = inputs.map((input) => recorder.broadcastName(input));
-  const each = name === "squaredError" ? squaredError(graph, x!, t!) : crossEntropyOf(graph, [x!, t!, w, v]);
+  const each = name === "squaredError" ? squaredError(graph, x, t) : crossEntropyOf(graph, [x, t, w, v]);
   if (!isSummed) return each;
   const isMean = Math.abs(factor * size - 1) < 1e-9;
   const axes = { axes: Array.from({ length: rank }, (_, axis) => axis), keepdims: 0 };
@@ -228,7 +228,7 @@ const crossEntropy: Writer = (recorder, { inputs, outputs: [losses, used], attri
   const { axis, ignoreIndex, labelSmoothing } = attributes as CrossEntropyAttributes;
   const [logits, targets, factors] = inputs as unknown as [Tensor, Tensor, Tensor | undefined];
   const graph = new Formulas(recorder, logits.dtype);
-  const classes = logits.shape[axis]!;
+  const classes = logits.shape[axis];
   const ignored = recorder.scalar(ignoreIndex, targets.dtype);
   const isIgnored = graph.of("Equal", recorder.name(targets), ignored);
   const target = graph.where(isIgnored, recorder.scalar(0, targets.dtype), recorder.name(targets));
@@ -248,7 +248,7 @@ const crossEntropy: Writer = (recorder, { inputs, outputs: [losses, used], attri
     const result = graph.where(isIgnored, 0, name);
     return dtype === logits.dtype ? result : graph.cast(result, dtype);
   };
-  return [kept(value, losses.dtype), kept(weight ?? 1, used!.dtype)];
+  return [kept(value, losses.dtype), kept(weight ?? 1, used.dtype)];
 };
 
 export const reductions: Writers = {

@@ -111,7 +111,7 @@ function evaluatedGraph(module: Module<Tensor[]>, example: Example, axes: Names)
   const problems = new Set<string>();
   const recordWith = (more: readonly number[]): Traced & Recording => {
     const traced = recording(module, enlarged(example, varying, distinct, more), problems);
-    const sizes = distinct.map((each, at) => example[each.input]!.shape[each.axis]! + more[at]!);
+    const sizes = distinct.map((each, at) => example[each.input].shape[each.axis] + more[at]);
     return { ...traced, sizes, shapes: traced.outputs.map(({ shape }) => shape) };
   };
   const base = distinct.map((_, at) => 1 + 2 * at);
@@ -127,7 +127,7 @@ function evaluatedGraph(module: Module<Tensor[]>, example: Example, axes: Names)
   }));
   const outputs = first.outputs.map(({ name, dtype, isUnsized }, at) => ({
     ...{ name, dtype },
-    shape: isUnsized ? shapes[at]!.map((_, axis) => `${name}_${axis}`) : shapes[at]!,
+    shape: isUnsized ? shapes[at].map((_, axis) => `${name}_${axis}`) : shapes[at],
   }));
   return { nodes, constants, inputs, outputs };
 }
@@ -164,8 +164,8 @@ function enlarged(
 ): Example {
   const result: Record<string, Tensor> = { ...example };
   for (const { name, input, axis } of varying) {
-    const given = result[input]!;
-    const parts = Array.from({ length: more[distinct.findIndex((each) => each.name === name)]! }, () =>
+    const given = result[input];
+    const parts = Array.from({ length: more[distinct.findIndex((each) => each.name === name)] }, () =>
       narrow(given, axis, 0, 1),
     );
     result[input] = cat([given, ...parts], axis);

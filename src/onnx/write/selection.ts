@@ -1,4 +1,5 @@
 /** Writers of indexing, sorting, searching and spectra. */
+import { lastElement } from "../../core/collections.ts";
 import type { ComplexTransform, RealTransform } from "../../fft/primitive.ts";
 import type { BagAttributes } from "../../ops/embedding/primitive.ts";
 import type {
@@ -23,7 +24,7 @@ const gather: Writer = (recorder, { inputs: [x, index], attributes }) => {
   const isWhole = x.shape.every((size, axis) => axis === dim || size === index.shape[axis]);
   if (!isSame || !isWhole)
     return recorder.node("GatherElements", [recorder.name(x), recorder.name(index)], { axis: dim });
-  const flat = recorder.node("Reshape", [recorder.broadcastName(index), { sizes: [index.shape[dim]!] }]);
+  const flat = recorder.node("Reshape", [recorder.broadcastName(index), { sizes: [index.shape[dim]] }]);
   return recorder.node("Gather", [recorder.name(x), flat], { axis: dim });
 };
 
@@ -52,9 +53,9 @@ const scatter: Writer = (recorder, { inputs: [x, index, source], attributes }) =
   let start = recorder.name(x);
   if (!includesSelf && way !== "last") {
     const one = recorder.scalar(neutral(way, x.dtype), x.dtype);
-    start = put(start, recorder.node("Expand", [one, { sizes: index!.shape }]), "none");
+    start = put(start, recorder.node("Expand", [one, { sizes: index.shape }]), "none");
   }
-  return put(start, recorder.name(source!), combinations[way]);
+  return put(start, recorder.name(source), combinations[way]);
 };
 
 const triangle: Writer = (recorder, { inputs: [x], attributes }) => {
@@ -72,8 +73,8 @@ const indexPlaces: Writer = (recorder, { inputs, outputs: [places], attributes }
   const terms = inputs.map((index, at) => {
     const name = recorder.broadcastName(index);
     const whole = index.dtype === "int64" ? name : graph.cast(name, "int64");
-    const wrapped = graph.where(graph.of("Less", whole, 0), graph.of("Add", whole, { sizes: [sizes[at]!] }), whole);
-    return graph.of("Mul", wrapped, { sizes: [strides[at]!] });
+    const wrapped = graph.where(graph.of("Less", whole, 0), graph.of("Add", whole, { sizes: [sizes[at]] }), whole);
+    return graph.of("Mul", wrapped, { sizes: [strides[at]] });
   });
   return graph.reshape(
     graph.of(
@@ -87,7 +88,7 @@ const indexPlaces: Writer = (recorder, { inputs, outputs: [places], attributes }
 
 const oneHot: Writer = (recorder, { inputs: [index], outputs: [y] }) => {
   const values = recorder.numbers([0, 1], [2], y.dtype);
-  return recorder.node("OneHot", [recorder.name(index), { sizes: [y.shape.at(-1)!] }, values], { axis: -1 });
+  return recorder.node("OneHot", [recorder.name(index), { sizes: [lastElement(y.shape)] }, values], { axis: -1 });
 };
 
 /** The dtype that runtimes can sort, for each dtype. */
@@ -100,8 +101,8 @@ const sort: Writer = (recorder, { inputs: [x], outputs: [values], attributes }) 
   const kept = sortable(x.dtype);
   const name = kept === x.dtype ? recorder.name(x) : graph.cast(recorder.name(x), kept);
   const given = { axis: dim, largest: descending ? 1 : 0, sorted: 1 };
-  const [sorted, places] = recorder.nodeOf("TopK", [name, { sizes: [values.shape[dim]!] }], given, 2);
-  return [kept === x.dtype ? sorted! : graph.cast(sorted!, x.dtype), places!];
+  const [sorted, places] = recorder.nodeOf("TopK", [name, { sizes: [values.shape[dim]] }], given, 2);
+  return [kept === x.dtype ? sorted : graph.cast(sorted, x.dtype), places];
 };
 
 /**
@@ -112,7 +113,7 @@ const orderStatistic: Writer = (recorder, { inputs: [sorted, indices], attribute
   const { statistic, dim: axis } = attributes as { statistic: OrderStatistic; dim: number };
   if (statistic === "mode") throw new Unwritable("mode");
   const graph = new Formulas(recorder, "int64");
-  const size = sorted.shape[axis]!;
+  const size = sorted.shape[axis];
   const [name, places] = [recorder.name(sorted), recorder.name(indices)];
   const middle = Math.floor((size - 1) / 2);
   if (!isFloat(sorted.dtype)) return graph.with({ axis }, "Gather", places, recorder.numbers([middle], [1], "int64"));
@@ -146,7 +147,7 @@ const histogram: Writer = (recorder, { inputs: [x, edges, weights], outputs: [y]
   const bins = y.size;
   const rows = (name: string) => graph.of("Unsqueeze", name, { sizes: [1] });
   const part = (from: number, to: number) =>
-    recorder.node("Slice", [recorder.name(edges!), { sizes: [from] }, { sizes: [to] }, { sizes: [0] }]);
+    recorder.node("Slice", [recorder.name(edges), { sizes: [from] }, { sizes: [to] }, { sizes: [0] }]);
   const [value, low, high] = [rows(recorder.name(x)), part(0, bins), part(1, bins + 1)];
   const isLast = graph.of("And", graph.of("Equal", value, high), lastOf(recorder, bins));
   const isBelow = graph.of("Or", graph.of("Less", value, high), isLast);
@@ -165,11 +166,11 @@ const lastOf = (recorder: Recorder, bins: number): string =>
 /** Replaces the selected elements of x by the source's elements, in order. */
 const maskedScatter: Writer = (recorder, { inputs: [x, mask, source], outputs: [y] }) => {
   const graph = new Formulas(recorder, "int64");
-  const flags = graph.reshape(recorder.name(mask!), [y.size]);
+  const flags = graph.reshape(recorder.name(mask), [y.size]);
   const order = graph.of("CumSum", graph.cast(flags, "int64"), recorder.numbers([0], [], "int64"));
   const places = graph.of("Max", graph.of("Sub", order, 1), 0);
-  const elements = graph.with({ axis: 0 }, "Gather", graph.reshape(recorder.name(source!), [source!.size]), places);
-  return graph.where(recorder.name(mask!), graph.reshape(elements, y.shape), recorder.name(x));
+  const elements = graph.with({ axis: 0 }, "Gather", graph.reshape(recorder.name(source), [source.size]), places);
+  return graph.where(recorder.name(mask), graph.reshape(elements, y.shape), recorder.name(x));
 };
 
 /** The sum, mean or largest elements of the rows of each bag. */
@@ -177,19 +178,19 @@ const embeddingBag: Writer = (recorder, { inputs, outputs: [y, counts], attribut
   const { mode, bags, length, padding, hasFactors } = attributes as BagAttributes;
   const [indices, offsets, factors, table] = inputs;
   if (length === null && mode === "max") throw new Unwritable("bags with offsets and the mode max");
-  const graph = new Formulas(recorder, table!.dtype);
-  const places = recorder.name(indices!);
-  const rows = graph.with({ axis: 0 }, "Gather", recorder.name(table!), graph.reshape(places, [indices!.size]));
-  const isUsed = graph.of("Not", graph.of("Equal", places, recorder.scalar(padding, indices!.dtype)));
-  const used = graph.reshape(graph.cast(isUsed, table!.dtype), [indices!.size]);
-  const factor = hasFactors ? graph.of("Mul", used, graph.reshape(recorder.name(factors!), [indices!.size])) : used;
+  const graph = new Formulas(recorder, table.dtype);
+  const places = recorder.name(indices);
+  const rows = graph.with({ axis: 0 }, "Gather", recorder.name(table), graph.reshape(places, [indices.size]));
+  const isUsed = graph.of("Not", graph.of("Equal", places, recorder.scalar(padding, indices.dtype)));
+  const used = graph.reshape(graph.cast(isUsed, table.dtype), [indices.size]);
+  const factor = hasFactors ? graph.of("Mul", used, graph.reshape(recorder.name(factors), [indices.size])) : used;
   if (mode === "max") {
     const column = graph.of("Unsqueeze", graph.cast(used, "bool"), { sizes: [1] });
-    const kept = graph.reshape(graph.where(column, rows, -Infinity), [bags, length!, table!.shape[1]!]);
+    const kept = graph.reshape(graph.where(column, rows, -Infinity), [bags, length!, table.shape[1]]);
     const most = graph.with({ keepdims: 0 }, "ReduceMax", kept, { sizes: [1] });
     return [graph.where(graph.of("IsInf", most), 0, most)];
   }
-  const members = membersOf(recorder, { bags, length, total: indices!.size, offsets, dtype: table!.dtype });
+  const members = membersOf(recorder, { bags, length, total: indices.size, offsets, dtype: table.dtype });
   const sums = graph.of("MatMul", graph.of("Mul", members, factor), rows);
   const numbers = graph.with({ keepdims: 0 }, "ReduceSum", graph.of("Mul", members, used), { sizes: [1] });
   const divisor = graph.of("Unsqueeze", graph.of("Max", numbers, 1), { sizes: [1] });
@@ -242,14 +243,14 @@ const fold: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
 const cdist: Writer = (recorder, { inputs: [x, y], outputs: [out], attributes }) => {
   const { p, isTriangle } = attributes as { p: number; isTriangle: boolean };
   const graph = new Formulas(recorder, x.dtype);
-  const [rows, columns] = [recorder.name(x), recorder.name(y!)].map((name, at) =>
+  const [rows, columns] = [recorder.name(x), recorder.name(y)].map((name, at) =>
     graph.of("Unsqueeze", name, { sizes: [2 - at] }),
   ) as [string, string];
   const difference = graph.of("Abs", graph.of("Sub", rows, columns));
   const along = (operator: string, name: string) => graph.with({ keepdims: 0 }, operator, name, { sizes: [3] });
   const distances = distanceOf(graph, along, difference, p);
   if (!isTriangle) return distances;
-  const count = x.shape[1]!;
+  const count = x.shape[1];
   const places = Array.from({ length: count * count }, (_, at) => at).filter(
     (at) => at % count > Math.floor(at / count),
   );
@@ -277,7 +278,7 @@ function distanceOf(
 const fft: Writer = (recorder, { inputs: [x], attributes }) => {
   const { axis, inverse, scale } = attributes as ComplexTransform;
   const graph = new Formulas(recorder, x.dtype);
-  const factor = inverse ? scale * x.shape[axis]! : scale;
+  const factor = inverse ? scale * x.shape[axis] : scale;
   const result = graph.with({ axis, inverse: inverse ? 1 : 0 }, "DFT", recorder.name(x));
   return factor === 1 ? result : graph.of("Mul", result, factor);
 };
@@ -316,7 +317,7 @@ const nonzero: Writer = (recorder, { inputs: [x], outputs: [y] }) => {
 
 const maskedSelect: Writer = (recorder, { inputs: [x, mask], outputs: [y] }) => {
   const flat = (tensor: Tensor) => recorder.node("Reshape", [recorder.name(tensor), { sizes: [tensor.size] }]);
-  recorder.setUnsized(y, recorder.node("Compress", [flat(x), flat(mask!)], { axis: 0 }));
+  recorder.setUnsized(y, recorder.node("Compress", [flat(x), flat(mask)], { axis: 0 }));
   return [];
 };
 
@@ -331,7 +332,7 @@ const runs: Writer = (recorder, { inputs: [x], outputs: [firsts, begins] }) => {
   const places = Array.from({ length: size }, (_, at) => at);
   const starts = graph.with({ axis: 0 }, "Concat", recorder.numbers([1], [1], "bool"), differs);
   recorder.setUnsized(firsts, graph.with({ axis: 0 }, "Compress", name, starts));
-  recorder.setUnsized(begins!, graph.with({ axis: 0 }, "Compress", recorder.numbers(places, [size], "int64"), starts));
+  recorder.setUnsized(begins, graph.with({ axis: 0 }, "Compress", recorder.numbers(places, [size], "int64"), starts));
   return [];
 };
 

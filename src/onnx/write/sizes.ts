@@ -53,11 +53,11 @@ export function resolved({ first, others, last }: Recordings, varying: readonly 
   for (const [at, node] of first.recorder.nodes.entries()) {
     const inputs = node.inputs.map((input, index) => {
       if (typeof input === "string") return input;
-      const lists = all.map(({ recorder }) => listOf(recorder.nodes[at]!, index));
+      const lists = all.map(({ recorder }) => listOf(recorder.nodes[at], index));
       const expressions = input.sizes.map((_, place) =>
         expressionOf(
           all,
-          lists.map((list) => list[place]!),
+          lists.map((list) => list[place]),
         ),
       );
       return result.list(expressions, node.operator === "Reshape");
@@ -76,7 +76,7 @@ export function resolved({ first, others, last }: Recordings, varying: readonly 
 
 /** Names a varying size after the input size that it equals, else after its output and axis. */
 function sizeName(all: readonly Recording[], output: number, axis: number, varying: readonly VaryingSize[]): string {
-  const equal = varying.findIndex((_, at) => all.every(({ shapes, sizes }) => shapes[output]![axis] === sizes[at]));
+  const equal = varying.findIndex((_, at) => all.every(({ shapes, sizes }) => shapes[output][axis] === sizes[at]));
   return varying[equal]?.name ?? `output_${output}_${axis}`;
 }
 
@@ -116,15 +116,15 @@ const shapeOf = ({ operator, inputs, outputs, attributes }: RecordedNode): strin
 
 /** @param values the number in each recording */
 function expressionOf([first, ...rest]: readonly Recording[], [value = 0, ...values]: readonly number[]): Expression {
-  const { sizes } = first!;
-  const changed = sizes.map((_, at) => values[at]! !== value);
+  const { sizes } = first;
+  const changed = sizes.map((_, at) => values[at] !== value);
   const used = sizes.flatMap((_, at) => (changed[at] ? [at] : []));
-  const product = used.reduce((result, at) => result * sizes[at]!, 1);
+  const product = used.reduce((result, at) => result * sizes[at], 1);
   const candidates: Expression[] = [{ constant: 0, factor: value / product, sizes: used }];
   const [only] = used;
   if (used.length === 1 && only !== undefined) {
-    const factor = (values[only]! - value) / (rest[only]!.sizes[only]! - sizes[only]!);
-    candidates.push({ constant: value - factor * sizes[only]!, factor, sizes: used });
+    const factor = (values[only] - value) / (rest[only].sizes[only] - sizes[only]);
+    candidates.push({ constant: value - factor * sizes[only], factor, sizes: used });
   }
   const found = candidates.find(
     (each) =>
@@ -137,7 +137,7 @@ function expressionOf([first, ...rest]: readonly Recording[], [value = 0, ...val
 }
 
 const valueWith = ({ constant, factor, sizes }: Expression, given: readonly number[]): number =>
-  constant + factor * sizes.reduce((product, at) => product * given[at]!, 1);
+  constant + factor * sizes.reduce((product, at) => product * given[at], 1);
 
 class Resolving {
   readonly nodes: WrittenNode[] = [];
@@ -176,7 +176,7 @@ class Resolving {
   }
 
   #size(at: number): string {
-    const { input, axis } = this.#varying[at]!;
+    const { input, axis } = this.#varying[at];
     const shape = this.#made(`shape ${input}`, "Shape", [input]);
     return this.#made(`size ${input} ${axis}`, "Gather", [shape, this.#constant([axis])], { axis: 0 });
   }

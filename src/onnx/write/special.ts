@@ -2,7 +2,9 @@
  * Writers of special functions, as compositions of nodes. Most are computed in float64 and rounded once; nodes of
  * float64 that onnxruntime lacks, such as Erf and Tan, are avoided.
  */
+
 import type { CapturedCall } from "../../backend/capture.ts";
+import { lastElement } from "../../core/collections.ts";
 import { besselTables } from "../../ops/elementwise/bessel_tables.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { Formulas, scaledErrorFunction } from "./formulas.ts";
@@ -17,7 +19,7 @@ const inDouble =
   (compute: Compute): Writer =>
   (recorder, { inputs, outputs: [output] }) => {
     const graph = new Formulas(recorder, "float64");
-    const result = compute(graph, graph.cast(recorder.broadcastName(inputs.at(-1)!), "float64"));
+    const result = compute(graph, graph.cast(recorder.broadcastName(lastElement(inputs)), "float64"));
     return graph.cast(result, output.dtype);
   };
 
@@ -142,7 +144,7 @@ const FAR = 20;
 function nearI(graph: Formulas, order: Order, x: string): string {
   const half = graph.of("Mul", graph.of("Min", x, FAR), 0.5);
   const coefficients = [1];
-  for (let k = 1; k <= 36; k++) coefficients.push(coefficients.at(-1)! / (k * (k + order)));
+  for (let k = 1; k <= 36; k++) coefficients.push(lastElement(coefficients) / (k * (k + order)));
   const sum = graph.polynomial(graph.of("Mul", half, half), coefficients);
   return order === 0 ? sum : graph.of("Mul", sum, half);
 }
@@ -151,7 +153,8 @@ function nearI(graph: Formulas, order: Order, x: string): string {
 function scaledFarI(graph: Formulas, order: Order, x: string): string {
   const far = graph.of("Max", x, FAR);
   const coefficients = [1];
-  for (let k = 1; k <= 30; k++) coefficients.push((coefficients.at(-1)! * ((2 * k - 1) ** 2 - 4 * order)) / (8 * k));
+  for (let k = 1; k <= 30; k++)
+    coefficients.push((lastElement(coefficients) * ((2 * k - 1) ** 2 - 4 * order)) / (8 * k));
   const sum = graph.polynomial(graph.of("Reciprocal", far), coefficients);
   return graph.of("Div", sum, graph.of("Sqrt", graph.of("Mul", far, 2 * Math.PI)));
 }
@@ -348,7 +351,7 @@ const steps: Readonly<Record<string, number>> = { uint8: 13, int8: 12, int32: 46
 
 function greatestDivisor(graph: Formulas, a: string, b: string): string {
   let [x, y] = [a, b];
-  for (let step = 0; step < steps[graph.dtype]!; step++) {
+  for (let step = 0; step < steps[graph.dtype]; step++) {
     const isDone = graph.of("Equal", y, 0);
     const rest = graph.of("Mod", x, graph.where(isDone, 1, y));
     [x, y] = [graph.where(isDone, x, y), graph.where(isDone, 0, rest)];

@@ -34,8 +34,8 @@ export interface Axis {
  * part of one split axis, or several whole ones.
  */
 export function viewSteps(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] | undefined {
-  const reversed = shape.flatMap((size, axis) => (size > 1 && strides[axis]! < 0 ? [axis] : []));
-  const start = reversed.reduce((sum, axis) => sum + strides[axis]! * (shape[axis]! - 1), offset);
+  const reversed = shape.flatMap((size, axis) => (size > 1 && strides[axis] < 0 ? [axis] : []));
+  const start = reversed.reduce((sum, axis) => sum + strides[axis] * (shape[axis] - 1), offset);
   const steps = forwardSteps(base, { shape, strides: strides.map(Math.abs), offset: start });
   if (!steps || reversed.length === 0) return steps;
   const each = (value: number) => reversed.map(() => value);
@@ -44,9 +44,9 @@ export function viewSteps(base: Layout, { shape, strides, offset }: Layout): rea
 
 /** As {@link viewSteps}, for a view without negative strides. */
 function forwardSteps(base: Layout, view: Layout): readonly ViewStep[] | undefined {
-  const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b]! - base.strides[a]! || a - b);
-  const physical = order.map((axis) => ({ size: base.shape[axis]!, stride: base.strides[axis]! }));
-  const wanted = view.shape.map((size, axis) => ({ size, stride: size === 1 ? 0 : view.strides[axis]! }));
+  const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b] - base.strides[a] || a - b);
+  const physical = order.map((axis) => ({ size: base.shape[axis], stride: base.strides[axis] }));
+  const wanted = view.shape.map((size, axis) => ({ size, stride: size === 1 ? 0 : view.strides[axis] }));
   const axes = split(physical, wanted);
   if (!axes) return undefined;
   const groups = wanted.map((axis) => (axis.stride === 0 ? [] : groupOf(axes, axis)));
@@ -57,7 +57,7 @@ function forwardSteps(base: Layout, view: Layout): readonly ViewStep[] | undefin
   if (!slice) return undefined;
   const rest = axes.flatMap((_, axis) => (used.some((part) => part.axis === axis) ? [] : [axis]));
   const permutation = [...used.map(({ axis }) => axis), ...rest];
-  const lengths = slice.ends.map((end, axis) => end - slice.starts[axis]!);
+  const lengths = slice.ends.map((end, axis) => end - slice.starts[axis]);
   const unexpanded = wanted.map(({ size, stride }) => (stride === 0 ? 1 : size));
   return [
     ...transposition(order),
@@ -68,7 +68,7 @@ function forwardSteps(base: Layout, view: Layout): readonly ViewStep[] | undefin
     ...slicing(axes, slice),
     ...transposition(permutation),
     ...reshaping(
-      permutation.map((axis) => lengths[axis]!),
+      permutation.map((axis) => lengths[axis]),
       unexpanded,
     ),
     ...(`${unexpanded}` === `${view.shape}` ? [] : [{ operator: "Expand" as const, sizes: view.shape }]),
@@ -83,7 +83,7 @@ const reshaping = (from: readonly number[], to: readonly number[]): ViewStep[] =
 
 function slicing(axes: readonly Axis[], { starts, ends }: Range): ViewStep[] {
   const cut = axes.flatMap(({ size }, axis) => (starts[axis] === 0 && ends[axis] === size ? [] : [axis]));
-  const of = (list: readonly number[]) => cut.map((axis) => list[axis]!);
+  const of = (list: readonly number[]) => cut.map((axis) => list[axis]);
   return cut.length === 0 ? [] : [{ operator: "Slice", axes: cut, starts: of(starts), ends: of(ends) }];
 }
 
@@ -141,14 +141,14 @@ export function sliceOf(axes: readonly Axis[], used: readonly Part[], offset: nu
     return start;
   });
   const ends = starts.map((start, at) => start + (used.find(({ axis }) => axis === at)?.length ?? 1));
-  return rest === 0 && ends.every((end, at) => end <= axes[at]!.size) ? { starts, ends } : undefined;
+  return rest === 0 && ends.every((end, at) => end <= axes[at].size) ? { starts, ends } : undefined;
 }
 
 /** Returns the positions in memory of a layout's elements, in row-major order. */
 export function placesOf({ shape, strides, offset }: Layout): number[] {
   let places = [offset];
   for (const [axis, size] of shape.entries())
-    places = places.flatMap((place) => Array.from({ length: size }, (_, at) => place + at * strides[axis]!));
+    places = places.flatMap((place) => Array.from({ length: size }, (_, at) => place + at * strides[axis]));
   return places;
 }
 
@@ -167,7 +167,7 @@ interface Blocks {
 export function blocksOf({ shape, strides, offset }: Layout, count: number): Blocks | undefined {
   const [rows = 1, length = 0] = [shape[0], strides[0]];
   const inner = { shape: shape.slice(1), strides: strides.slice(1), offset };
-  const extents = inner.shape.map((size, axis) => (size - 1) * inner.strides[axis]!);
+  const extents = inner.shape.map((size, axis) => (size - 1) * inner.strides[axis]);
   const least = extents.reduce((sum, each) => sum + Math.min(each, 0), offset);
   const most = extents.reduce((sum, each) => sum + Math.max(each, 0), offset);
   const isBlocks = shape.length > 1 && rows > 1 && rows * length === count && least >= 0 && most < length;
@@ -179,7 +179,7 @@ export function blocksOf({ shape, strides, offset }: Layout, count: number): Blo
  * constants. If the first axis separates equal blocks, it remains an axis, and its size may vary.
  */
 export function gatheredView(base: Layout, { shape, strides, offset }: Layout): readonly ViewStep[] {
-  const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b]! - base.strides[a]! || a - b);
+  const order = base.shape.map((_, axis) => axis).sort((a, b) => base.strides[b] - base.strides[a] || a - b);
   const count = base.shape.reduce((product, size) => product * size, 1);
   const view = { shape, strides, offset: offset - base.offset };
   const blocks = blocksOf(view, count);

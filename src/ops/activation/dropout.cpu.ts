@@ -3,7 +3,7 @@ import { type DropoutAttributes, dropoutCall } from "./primitive.ts";
 
 export const dropoutCpu: Implementation<DropoutAttributes> = {
   run({ operation, inputs, outputs, attributes }) {
-    const operands = [inputs[0]!, outputs[0]!];
-    dropoutCall(operation, { dtype: operands[0]!.dtype, ...attributes, loop: operands }, operands);
+    const operands = [inputs[0], outputs[0]];
+    dropoutCall(operation, { dtype: operands[0].dtype, ...attributes, loop: operands }, operands);
   },
 };

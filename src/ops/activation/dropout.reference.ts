@@ -7,7 +7,7 @@ import type { DropoutAttributes } from "./primitive.ts";
 export const dropoutReference: Implementation<DropoutAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [x], outputs: [output], attributes }) {
     const { lastDropped, scale } = attributes;
-    const isKept = (index: number): boolean => wordsOf(attributes, Math.floor(index / 4))[index % 4]! > lastDropped;
+    const isKept = (index: number): boolean => wordsOf(attributes, Math.floor(index / 4))[index % 4] > lastDropped;
     store(
       output,
       Array.from(toNumbers(x), (value, index) => (isKept(index) ? value * scale : 0)),

@@ -8,7 +8,7 @@ export const swigluGradientReference: Implementation<undefined, [Tensor, Tensor,
     const { shape } = gateGradient;
     const [incoming, gates, ups] = [toNumbers(g), toNumbers(gate, shape), toNumbers(up, shape)];
     const map = (formula: (g: number, gate: number, up: number) => number) =>
-      Array.from(incoming, (value, index) => formula(value, gates[index]!, ups[index]!));
+      Array.from(incoming, (value, index) => formula(value, gates[index], ups[index]));
     store(
       gateGradient,
       map((gradient, a, b) => gradient * b * gatedDerivative(logisticShare, a)),

@@ -26,9 +26,7 @@ export function swigluGradient(g: Tensor, gate: Tensor, up: Tensor): readonly Te
   const outputs = executeMany(primitive, [g, gate, up], [spec, spec], undefined, "swiglu");
   const shapes = [g.shape, gate.shape, up.shape];
   record("swigluGradient", [g, gate, up], outputs, [g, gate, up], (incoming, [savedG, a, b], needs) =>
-    gradientOfGradients(incoming, [savedG, a, b], needs).map(
-      (gradient, at) => gradient && sumTo(gradient, shapes[at]!),
-    ),
+    gradientOfGradients(incoming, [savedG, a, b], needs).map((gradient, at) => gradient && sumTo(gradient, shapes[at])),
   );
   return outputs;
 }

@@ -42,7 +42,7 @@ export function glu(...values: unknown[]): Tensor {
   const { x, dim } = gluParameters(values);
   const input = floatOperand("glu", x, undefined);
   const axis = axisOf("glu", x, dim);
-  const half = x.shape[axis]! / 2;
+  const half = x.shape[axis] / 2;
   if (!Number.isInteger(half))
     throw new ShapeError("glu", "oddSize", `expected an axis of even size, got axis ${axis} of ${x.describe()}`);
   return underName("glu", () =>

@@ -19,13 +19,13 @@ import {
 export const backwardReference: Implementation<AttentionAttributes> = {
   run(call) {
     const problem = problemOf(call);
-    const sums = new Map(call.attributes.outputs.map((name, at) => [name, new Float64Array(call.outputs[at]!.size)]));
+    const sums = new Map(call.attributes.outputs.map((name, at) => [name, new Float64Array(call.outputs[at].size)]));
     const addRow = rowAdder(problem, sums);
     for (const rows of headsOf(problem)) {
       const deltas = deltasOf(problem, rows);
       for (let i = 0; i < rows.sequence.queries; i++) addRow(rows, i, deltas);
     }
-    for (const [at, name] of call.attributes.outputs.entries()) store(call.outputs[at]!, sums.get(name)!);
+    for (const [at, name] of call.attributes.outputs.entries()) store(call.outputs[at], sums.get(name)!);
   },
 };
 
@@ -50,7 +50,7 @@ function deltasOf({ inputs }: AttentionProblem, { sequence, head }: Head): Delta
     const row = [batch, head, queryStart + i, 0] as const;
     return { high: logSumExpAt(...row), low: lowPartAt(...row) };
   });
-  const delta = gradOut.map((row, i) => dot(row, out[i]!) - (gradientAt?.(batch, head, queryStart + i, 0) ?? 0));
+  const delta = gradOut.map((row, i) => dot(row, out[i]) - (gradientAt?.(batch, head, queryStart + i, 0) ?? 0));
   return { gradOut, logSumExp, delta };
 }
 
@@ -67,16 +67,16 @@ function rowAdder(problem: AttentionProblem, sums: ReadonlyMap<OutputName, Float
     const queryRow = (sequence.batch * heads + head) * queries + sequence.queryStart + i;
     const keyRow = (sequence.batch * kvHeads + kvHead) * keys + sequence.keyStart;
     for (const { j, score, capSlope, keep } of pairs(rows, i)) {
-      const probability = probabilityOf(score, logSumExp[i]!);
-      const incoming = keep === 0 ? 0 : keep * dot(gradOut[i]!, v[j]!);
-      const slope = probability * (incoming - delta[i]!);
+      const probability = probabilityOf(score, logSumExp[i]);
+      const incoming = keep === 0 ? 0 : keep * dot(gradOut[i], v[j]);
+      const slope = probability * (incoming - delta[i]);
       const inner = scale * slope * capSlope;
       addToBias?.(rows, i, j, slope);
-      if (gradQ) addScaled(rowAt(gradQ, queryRow, dim), inner, k[j]!);
-      if (gradK) addScaled(rowAt(gradK, keyRow + j, dim), inner, q[i]!);
-      if (gradV && keep !== 0) addScaled(rowAt(gradV, keyRow + j, valueDim), probability * keep, gradOut[i]!);
+      if (gradQ) addScaled(rowAt(gradQ, queryRow, dim), inner, k[j]);
+      if (gradK) addScaled(rowAt(gradK, keyRow + j, dim), inner, q[i]);
+      if (gradV && keep !== 0) addScaled(rowAt(gradV, keyRow + j, valueDim), probability * keep, gradOut[i]);
     }
-    if (gradSinks) addToSink(gradSinks, head, sinkAt!(0, head, 0, 0), logSumExp[i]!, delta[i]!);
+    if (gradSinks) addToSink(gradSinks, head, sinkAt!(0, head, 0, 0), logSumExp[i], delta[i]);
   };
 }
 
@@ -85,7 +85,7 @@ const rowAt = (rows: Float64Array, row: number, length: number): Float64Array =>
 
 /** Adds a row's gradient of its sink, which acts like a key whose value is 0. */
 function addToSink(gradient: Float64Array, head: number, sink: number, logSumExp: LogSumExp, delta: number): void {
-  if (logSumExp.high !== -Infinity) gradient[head]! -= probabilityOf(sink, logSumExp) * delta;
+  if (logSumExp.high !== -Infinity) gradient[head] -= probabilityOf(sink, logSumExp) * delta;
 }
 
 /** Returns a function that adds to the gradient of the bias; many pairs share an element of a broadcast bias. */
@@ -95,6 +95,6 @@ function biasAdder({ batch, heads, queries, keys, inputs }: AttentionProblem, gr
   const [b, h, r, c] = broadcastStrides(shape, rowMajorStrides(shape), [batch, heads, queries, keys]);
   return ({ sequence, head }: Head, i: number, j: number, slope: number): void => {
     const [row, column] = [sequence.queryStart + i, sequence.keyStart + j];
-    gradient[sequence.batch * b! + head * h! + row * r! + column * c!]! += slope;
+    gradient[sequence.batch * b + head * h + row * r + column * c] += slope;
   };
 }

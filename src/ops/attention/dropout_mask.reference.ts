@@ -25,7 +25,7 @@ export function keptRow({ key, threshold }: Dropout, { index, keys }: PlacedSequ
   for (let j = 0; j < keys; j += 2) {
     const words = philox([j >>> 1, i >>> 1, head, index], key);
     for (let column = 0; column < 2 && j + column < keys; column++)
-      kept[j + column] = Number(words[2 * (i & 1) + column]! >= threshold);
+      kept[j + column] = Number(words[2 * (i & 1) + column] >= threshold);
   }
   return kept;
 }

@@ -165,7 +165,7 @@ interface Prepared {
 /** Checks all arguments before it draws a random number. */
 function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: FlashAttentionOptions): Prepared {
   const projections = projectionsOf(operation, q, k, v);
-  const [dim, valueDim] = [projections.q.shape[3]!, projections.v.shape[3]!];
+  const [dim, valueDim] = [projections.q.shape[3], projections.v.shape[3]];
   const call = { dtype: q.dtype, pairs: projections.pairs, dim, valueDim, options: unmeasuredOptions(options) };
   const route = routeOf(operation, checkPath(operation, options.path ?? "auto"), call);
   const packed = packedSequences(operation, options.cuSeqlens, projections);

@@ -31,7 +31,7 @@ export const forwardReference: Implementation<AttentionAttributes, readonly Tens
         logSumExps[row] = sum;
         const result = out.subarray(row * valueDim, (row + 1) * valueDim);
         for (const { j, score, keep } of attended)
-          if (keep !== 0) addScaled(result, probabilityOf(score, sum) * keep, v[j]!);
+          if (keep !== 0) addScaled(result, probabilityOf(score, sum) * keep, v[j]);
       }
     }
     store(call.outputs[0], out);
@@ -46,6 +46,6 @@ function storeLogSumExps(exact: readonly LogSumExp[], logSumExp: Tensor, low: Te
     exact.map((sum) => sum.high + sum.low),
   );
   const rounded = toNumbers(logSumExp);
-  const lost = (sum: LogSumExp, at: number) => (sum.high === -Infinity ? 0 : sum.high - rounded[at]! + sum.low);
+  const lost = (sum: LogSumExp, at: number) => (sum.high === -Infinity ? 0 : sum.high - rounded[at] + sum.low);
   store(low, exact.map(lost));
 }

@@ -38,14 +38,14 @@ export class FlashAttention extends Function {
   static forward(context: FunctionContext, call: FusedCall, ...inputs: Tensor[]): Tensor[] {
     const [q, , v] = tupleOf(inputs, 3);
     const rows = q.shape.slice(0, 3);
-    const shape = [...rows, v.shape[3]!];
+    const shape = [...rows, v.shape[3]];
     const statistic = { shape: rows, dtype: accumulationDType(q.dtype) };
     // Uses q's axis order, so that heads split from rows merge without a copy.
     const all = [{ shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, statistic, statistic];
     const specs = all.slice(0, call.attributes.outputs.length);
     const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
     context["call"] = call;
-    context["results"] = new Set(call.attributes.inputs.filter((_, at) => inputs[at]!.edge !== null));
+    context["results"] = new Set(call.attributes.inputs.filter((_, at) => inputs[at].edge !== null));
     context.saveForBackward(...inputs, ...results);
     return results.slice(0, 2); // only the backward needs logSumExpLow
   }
@@ -56,7 +56,7 @@ export class FlashAttention extends Function {
     const [, ...needs] = context.needsInputGrad;
     const outputs = outputsFor(attributes.inputs.filter((_, at) => needs[at]));
     const incoming: Partial<Record<InputName, Tensor>> = {
-      gradOut: gradOut ?? zerosAs(saved[attributes.inputs.length]!),
+      gradOut: gradOut ?? zerosAs(saved[attributes.inputs.length]),
       ...(gradLogSumExp && { gradLogSumExp }),
     };
     const names = [...attributes.inputs, ...attributes.outputs, ...Object.keys(incoming)] as InputName[];
@@ -102,10 +102,10 @@ class AttentionGradient extends Function {
   static forward(context: FunctionContext, call: GradientCall, ...inputs: Tensor[]): Tensor[] {
     const { attributes, results } = call;
     const sources = attributes.outputs.map(sourceOf);
-    const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]!);
+    const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]);
     const specs =
       (sources.every((name) => results.has(name)) && adjacentSpecs(tensors)) ||
-      sources.map((name, at) => specOf(tensors[at]!, results.has(name)));
+      sources.map((name, at) => specOf(tensors[at], results.has(name)));
     context["attributes"] = attributes;
     context.saveForBackward(...inputs);
     return on(call, () => executeMany(attentionBackward, inputs, specs, attributes));
@@ -134,14 +134,14 @@ function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
   const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
   const [{ shape, strides: like, dtype }] = tupleOf(tensors, 1);
-  const size = tensors.reduce((sum, tensor) => sum + tensor.shape[axis]!, 0);
+  const size = tensors.reduce((sum, tensor) => sum + tensor.shape[axis], 0);
   const whole = shape.with(axis, size);
   const strides = denseStrides(whole, like);
   const block = { elements: elementCount(whole) };
   let start = 0;
   return tensors.map((tensor) => {
-    const offset = start * strides[axis]!;
-    start += tensor.shape[axis]!;
+    const offset = start * strides[axis];
+    start += tensor.shape[axis];
     return { shape: tensor.shape, dtype, strides, blockSlice: { block, offset } };
   });
 }
@@ -158,7 +158,7 @@ function secondGradients(
   inputs: readonly Tensor[],
   incoming: readonly (Tensor | null)[],
 ): (Tensor | null)[] {
-  const variable = new Map(attributes.inputs.map((name, at) => [name, leafOf(name, inputs[at]!)]));
+  const variable = new Map(attributes.inputs.map((name, at) => [name, leafOf(name, inputs[at])]));
   const forward = attributes.inputs.filter((name) => !backwardInputs.has(name));
   const gradLogSumExp = variable.get("gradLogSumExp");
   const { out, logSumExp } = unfusedAttention(
@@ -172,7 +172,7 @@ function secondGradients(
   const reached = [...first.keys()].filter((at) => first[at]?.requiresGrad && incoming[at]);
   const leaves = [...variable.values()].filter(({ requiresGrad }) => requiresGrad);
   const second = grad(
-    reached.map((at) => first[at]!),
+    reached.map((at) => first[at]),
     leaves,
     { gradOutputs: reached.map((at) => incoming[at]!), allowUnused: true },
   );

@@ -169,10 +169,10 @@ export function packedSequences(
       `expected equally many bounds of queries and keys in cuSeqlens, got ${ofQueries.length} and ${ofKeys.length}`,
     );
   return ofQueries.slice(1).map((end, at) => ({
-    queryStart: ofQueries[at]!,
-    queries: end - ofQueries[at]!,
-    keyStart: ofKeys[at]!,
-    keys: ofKeys[at + 1]! - ofKeys[at]!,
+    queryStart: ofQueries[at],
+    queries: end - ofQueries[at],
+    keyStart: ofKeys[at],
+    keys: ofKeys[at + 1] - ofKeys[at],
   }));
 }
 

@@ -220,10 +220,10 @@ export function problemOf(
   call: Pick<OperationCall<AttentionAttributes>, "inputs" | "attributes"> & { readonly outputs?: readonly Tensor[] },
 ): AttentionProblem {
   const { attributes } = call;
-  const shapeOf = (name: InputName) => plainList(call.inputs[attributes.inputs.indexOf(name)]!.shape);
+  const shapeOf = (name: InputName) => plainList(call.inputs[attributes.inputs.indexOf(name)].shape);
   const [batch, heads, queries, dim] = tupleOf(shapeOf("q"), 4);
   const [, kvHeads, keys] = tupleOf(shapeOf("k"), 3);
-  const valueDim = shapeOf("v")[3]!;
+  const valueDim = shapeOf("v")[3];
   const pairs = [batch, heads, queries, keys];
   return {
     ...attributes,
@@ -239,7 +239,7 @@ function operandsOf(
   pairs: readonly number[],
 ): Partial<Record<InputName | OutputName, Operand>> {
   const operands: Partial<Record<InputName | OutputName, Operand>> = {};
-  for (const [at, tensor] of tensors.entries()) operands[names[at]!] = operandOf(names[at]!, tensor, pairs);
+  for (const [at, tensor] of tensors.entries()) operands[names[at]] = operandOf(names[at], tensor, pairs);
   return operands;
 }
 
@@ -248,10 +248,10 @@ const axes: Partial<Record<InputName | OutputName, (tensor: Tensor, pairs: reado
   mask: ({ shape, strides }, pairs) => broadcastStrides(shape, strides, pairs),
   bias: ({ shape, strides }, pairs) => broadcastStrides(shape, strides, pairs),
   gradBias: ({ shape, strides }, pairs) => broadcastStrides(shape, strides, pairs),
-  sinks: ({ strides: [head] }) => [0, head!, 0, 0],
-  gradSinks: ({ strides: [head] }) => [0, head!, 0, 0],
-  slopes: ({ shape: [count], strides: [batch, head] }) => [count === 1 ? 0 : batch!, head!, 0, 0],
-  sequences: ({ strides: [row, column] }) => [0, 0, row!, column!],
+  sinks: ({ strides: [head] }) => [0, head, 0, 0],
+  gradSinks: ({ strides: [head] }) => [0, head, 0, 0],
+  slopes: ({ shape: [count], strides: [batch, head] }) => [count === 1 ? 0 : batch, head, 0, 0],
+  sequences: ({ strides: [row, column] }) => [0, 0, row, column],
 };
 
 function operandOf(name: InputName | OutputName, tensor: Tensor, pairs: readonly number[]): Operand {

@@ -9,4 +9,4 @@ export const isPackedRoom = ({ dtype }: Tensor): boolean => dtype === "uint8";
 
 /** Returns the number of values in a row. */
 export const rowWidth = (room: Tensor): number =>
-  isPackedRoom(room) ? (room.shape[3]! / BLOCK_BYTES) * BLOCK_VALUES : room.shape[3]!;
+  isPackedRoom(room) ? (room.shape[3] / BLOCK_BYTES) * BLOCK_VALUES : room.shape[3];

@@ -79,7 +79,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
 function isOneBatch([query, key, value]: readonly [Tensor, Tensor, Tensor]): boolean {
   const { rank } = query;
   if ((rank !== 3 && rank !== 4) || key.rank !== rank || value.rank !== rank) return false;
-  const isShared = rank === 3 || query.shape[1]! % Math.max(key.shape[1]!, 1) === 0;
+  const isShared = rank === 3 || query.shape[1] % Math.max(key.shape[1], 1) === 0;
   return isShared && [key, value].every(({ shape }) => shape[0] === query.shape[0] && shape[1] === key.shape[1]);
 }
 

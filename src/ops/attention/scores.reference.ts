@@ -16,13 +16,13 @@ type Read = (batch: number, head: number, row: number, column: number) => number
 export function readerOf({ tensor, batch, head, row, column }: Operand): Read {
   const stored = tensor.storage.array(tensor.dtype) as ArrayLike<number>;
   const decode = tensor.dtype === "bfloat16" ? bfloat16ToNumber : Number;
-  return (b, h, r, c) => decode(stored[tensor.offset + b * batch + h * head + r * row + c * column]!);
+  return (b, h, r, c) => decode(stored[tensor.offset + b * batch + h * head + r * row + c * column]);
 }
 
 /** Returns `count` rows of one head of an operand. */
 export function rowsOf(operand: Operand, batch: number, head: number, start: number, count: number): Float64Array[] {
   const read = readerOf(operand);
-  const length = operand.tensor.shape[3]!;
+  const length = operand.tensor.shape[3];
   return Array.from({ length: count }, (_, index) =>
     Float64Array.from({ length }, (_, column) => read(batch, head, start + index, column)),
   );
@@ -30,13 +30,13 @@ export function rowsOf(operand: Operand, batch: number, head: number, start: num
 
 export function dot(a: Float64Array, b: Float64Array): number {
   let sum = 0;
-  for (let at = 0; at < a.length; at++) sum += a[at]! * b[at]!;
+  for (let at = 0; at < a.length; at++) sum += a[at] * b[at];
   return sum;
 }
 
 /** Computes target += factor · row. */
 export function addScaled(target: Float64Array, factor: number, row: Float64Array): void {
-  for (let at = 0; at < target.length; at++) target[at]! += factor * row[at]!;
+  for (let at = 0; at < target.length; at++) target[at] += factor * row[at];
 }
 
 /** One head of one sequence. */
@@ -91,11 +91,11 @@ export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => P
       if (isAllowed?.(batch, head, queryStart + i, keyStart + j) === 0) continue;
       const offset = offsetOf(sequence, head, i, j);
       if (offset === -Infinity) continue; // excluded, even if the product is NaN or ∞
-      const product = scale * dot(q[i]!, k[j]!);
+      const product = scale * dot(q[i], k[j]);
       const bounded = softcap === undefined ? product : Math.tanh(product / softcap);
       const score = (softcap ?? 1) * bounded + offset;
       const capSlope = softcap === undefined ? 1 : 1 - bounded ** 2;
-      const keep = kept ? kept[j]! * dropout.keepScale : 1;
+      const keep = kept ? kept[j] * dropout.keepScale : 1;
       if (score !== -Infinity) pairs.push({ j, score, capSlope, keep });
     }
     return pairs;

@@ -83,7 +83,7 @@ export const MOST_TOKENS = 4;
 export function hasStep(operands: readonly Tensor[]): boolean {
   if (getBackend() !== "cpu" || isAnyInUse() || flashAttentionLog || searchedFor.get()) return false;
   const [{ dtype, shape }] = tupleOf(operands, 1);
-  if (!isFloat(dtype) || shape[1]! > MOST_TOKENS) return false;
+  if (!isFloat(dtype) || shape[1] > MOST_TOKENS) return false;
   return operands.every((operand) => !operand.requiresGrad && operand.dtype === dtype && operand.strides.at(-1) === 1);
 }
 
@@ -103,8 +103,8 @@ export function attentionStep(
   attributes: StepAttributes,
 ): Tensor {
   const [q] = operands;
-  const valueDim = rowWidth(rooms[0]!.values);
-  const out = empty([q.shape[0]!, q.shape[1]!, attributes.heads * valueDim], q.dtype, undefined, "attention");
+  const valueDim = rowWidth(rooms[0].values);
+  const out = empty([q.shape[0], q.shape[1], attributes.heads * valueDim], q.dtype, undefined, "attention");
   const changed = rooms.flatMap(({ keys, values }) => [keys, values]);
   executeInto(stepPrimitive, operands, [out, ...changed], attributes);
   return out;

@@ -159,7 +159,7 @@ function measure(backend: BackendName, dtype: FloatDType, shape: readonly number
     const operands = [draw(true), draw(true), draw(true), draw(false)] as const;
     const measured = summaryOf(sample(operands, rounds));
     for (const tensor of operands) tensor.dispose();
-    return { length: shape[2]!, ...measured };
+    return { length: shape[2], ...measured };
   });
 }
 
@@ -203,4 +203,4 @@ function timeStep([q, k, v, cotangent]: Operands, path: "fused" | "unfused"): nu
 }
 
 const quantile = (values: readonly number[], share: number): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))]!;
+  values.toSorted((a, b) => a - b)[Math.floor(share * (values.length - 1))];

@@ -146,7 +146,7 @@ const withSinks = ({ batch, heads, queries }: AttentionProblem, scores: Tensor, 
 function softmaxOf(scores: Tensor, total: Tensor, wantsLogSumExp: boolean) {
   const isEmpty = logicalNot(any(ne(total, -Infinity), { dim: 3, keepdim: true }));
   const filled = where(isEmpty, 0, total);
-  const keys = scores.shape[3]!;
+  const keys = scores.shape[3];
   const all = softmax(filled, { dim: 3 });
   const probabilities = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
   const sums = wantsLogSumExp && where(isEmpty, -Infinity, logsumexp(filled, { dim: 3, keepdim: true }));

@@ -18,7 +18,7 @@ export function logUnfused(
   reason: string,
   compute: (inputs: readonly Tensor[]) => Attended,
 ): Attended {
-  const operands = names.map((name, at) => [name, inputs[at]!] as const);
+  const operands = names.map((name, at) => [name, inputs[at]] as const);
   const backward = new BackwardWatch(inputs.filter(({ requiresGrad }) => requiresGrad).length, (spent) =>
     log.unfused("backward", operands, { ...spent, reason }),
   );

@@ -60,7 +60,7 @@ function dtypeOf(rule: CastRule, low: AutocastDType, operands: readonly Tensor[]
   if (rule === "lower") return low;
   if (rule === "full") return "float32";
   const dtypes = new Set(operands.map(({ dtype }) => dtype).filter(isCast));
-  return dtypes.size === 1 ? [...dtypes][0]! : "float32";
+  return dtypes.size === 1 ? [...dtypes][0] : "float32";
 }
 
 function cast(value: unknown, dtype: DType): unknown {

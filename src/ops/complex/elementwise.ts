@@ -145,7 +145,7 @@ function define(primitive: string, formula: Formula): void {
       noGrad(() =>
         tidy(() => {
           const [x, y, z] = inputs.map(partsOf);
-          const result = formula(x!, y!, z!);
+          const result = formula(x, y, z);
           return ["re" in result ? joinedParts(result.re, result.im, operation) : result];
         }),
       ),

@@ -1,6 +1,8 @@
 /** Complex numbers from and to real ones: their parts, views, conjugates. */
+
 import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
@@ -152,7 +154,7 @@ function isPaired({ shape, strides, offset }: Tensor): boolean {
   return (
     strides.at(-1) === 1 &&
     offset % 2 === 0 &&
-    plainList(strides).every((stride, axis) => axis === sizes.length - 1 || sizes[axis]! <= 1 || stride % 2 === 0)
+    plainList(strides).every((stride, axis) => axis === sizes.length - 1 || sizes[axis] <= 1 || stride % 2 === 0)
   );
 }
 
@@ -175,7 +177,7 @@ function pairsAsComplex(pairs: Tensor): Tensor {
 /** Selects one index of the last axis. */
 function partAlong(pairs: Tensor, part: Part): Tensor {
   const [shape, strides] = [plainList(pairs.shape), plainList(pairs.strides)];
-  const offset = pairs.offset + part * strides.at(-1)!;
+  const offset = pairs.offset + part * lastElement(strides);
   const view = new Tensor(pairs.storage, pairs.dtype, shape.slice(0, -1), strides.slice(0, -1), offset);
   const backward = ([gradient]: readonly [Tensor]) => [asReal(fromPart(gradient, part))];
   record("select", [pairs], [view], [], backward, "none");
@@ -246,8 +248,8 @@ const polarParameters = parameters("polar", { abs: operand(aTensor), angle: requ
 function checkParts(operation: string, tensors: Readonly<Record<string, Tensor>>): void {
   const [first] = Object.values(tensors);
   for (const tensor of Object.values(tensors)) tensor.checkAlive(operation);
-  const isKnown = first!.dtype === "float32" || first!.dtype === "float64";
-  if (isKnown && Object.values(tensors).every(({ dtype }) => dtype === first!.dtype)) return;
+  const isKnown = first.dtype === "float32" || first.dtype === "float64";
+  if (isKnown && Object.values(tensors).every(({ dtype }) => dtype === first.dtype)) return;
   const got = Object.entries(tensors).map(([name, tensor]) => `${name} ${tensor.describe()}`);
   throw new DTypeError(
     operation,

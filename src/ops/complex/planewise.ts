@@ -67,7 +67,7 @@ function computeParts(
   const [re, im] = parts.map((part) =>
     withPlanes(inputs, part, (planes) => executeMany(primitive, prepare(planes), real, attributes, operation)),
   ) as [Tensor[], Tensor[]];
-  return specs.map((_, at) => interleaved(re[at]!, im[at]!, operation));
+  return specs.map((_, at) => interleaved(re[at], im[at], operation));
 }
 
 /** The primitives that compute the real part from real parts and the imaginary part from imaginary parts. */
@@ -92,8 +92,8 @@ function copyComplex(input: Tensor, output: Tensor, operation: string): void {
   }
   for (const part of parts)
     withPlanes([input, output], part, ([from, to]) => {
-      if (part === 0 || isComplex(input.dtype)) executeInto(copyPrimitive, [from!], [to!], undefined);
-      else executeInto(fillPrimitive, [], [to!], { value: 0 });
+      if (part === 0 || isComplex(input.dtype)) executeInto(copyPrimitive, [from], [to], undefined);
+      else executeInto(fillPrimitive, [], [to], { value: 0 });
     });
 }
 
@@ -124,19 +124,19 @@ planewise.forEach((name) => {
 /** The source must be dense memory, and a part of complex numbers is not. */
 defineLowering("maskedScatter", {
   compute: (call) =>
-    computeParts(call, ([x, mask, source, ...rest]) => [x!, mask!, noGrad(() => contiguous(source!)), ...rest]),
+    computeParts(call, ([x, mask, source, ...rest]) => [x, mask, noGrad(() => contiguous(source)), ...rest]),
 });
 
 defineLowering("copy", {
   compute: ({ operation, inputs: [x], specs: [spec] }) =>
-    filled(spec!.shape, spec!.dtype, operation, (output) => copyComplex(x!, output, operation)),
-  into: ({ operation, inputs: [x] }, [output]) => copyComplex(x!, output!, operation),
+    filled(spec.shape, spec.dtype, operation, (output) => copyComplex(x, output, operation)),
+  into: ({ operation, inputs: [x] }, [output]) => copyComplex(x, output, operation),
 });
 
 defineLowering("fill", {
   compute: ({ operation, specs: [spec], attributes }) =>
-    filled(spec!.shape, spec!.dtype, operation, (output) => fillComplex(output, filling(attributes))),
-  into: ({ attributes }, [output]) => fillComplex(output!, filling(attributes)),
+    filled(spec.shape, spec.dtype, operation, (output) => fillComplex(output, filling(attributes))),
+  into: ({ attributes }, [output]) => fillComplex(output, filling(attributes)),
 });
 
 const filling = (attributes: unknown): Scalar | Complex => (attributes as { value: Scalar | Complex }).value;

@@ -39,7 +39,7 @@ function matrixProduct([a, b]: readonly Tensor[], { alpha }: ProductScale, { spe
       ([0, 1] as const).map((part) => contiguous(plane(x, part))),
       2,
     );
-  const [[are, aim], [bre, bim]] = [partsOf(a!), partsOf(b!)];
+  const [[are, aim], [bre, bim]] = [partsOf(a), partsOf(b)];
   const times = (x: Tensor, y: Tensor): Tensor =>
     execute(primitiveOf("matmul"), [x, y], shape, realDType(dtype), { alpha, beta: 0 } as never, operation);
   return joinedParts(sub(times(are, bre), times(aim, bim)), add(times(are, bim), times(aim, bre)), operation);
@@ -60,23 +60,23 @@ define<ProductScale>("addmm", (inputs, scale, call) => {
 
 /** Multiplies the elements along axes in pairs, as a tree. An empty product is 1. */
 define<ReductionAttributes>("prod", ([x], { axes }, { specs }) => {
-  const kept = [...x!.shape.keys()].filter((axis) => !axes.includes(axis));
-  const count = axes.reduce((size, axis) => size * x!.shape[axis]!, 1);
+  const kept = [...x.shape.keys()].filter((axis) => !axes.includes(axis));
+  const count = axes.reduce((size, axis) => size * x.shape[axis], 1);
   const last = kept.length;
-  let rest: Tensor = reshape(permute(x!, [...kept, ...axes]), [...kept.map((axis) => x!.shape[axis]!), count]);
-  if (count === 0) return ones(specs[0]!.shape, { dtype: specs[0]!.dtype });
+  let rest: Tensor = reshape(permute(x, [...kept, ...axes]), [...kept.map((axis) => x.shape[axis]), count]);
+  if (count === 0) return ones(specs[0].shape, { dtype: specs[0].dtype });
   for (let size = count; size > 1; size = Math.ceil(size / 2)) {
     const half = Math.floor(size / 2);
     const pairs = mul(narrow(rest, last, 0, half), narrow(rest, last, half, half));
     rest = size % 2 === 0 ? pairs : cat([pairs, narrow(rest, last, size - 1, 1)], last);
   }
-  return reshape(rest, specs[0]!.shape);
+  return reshape(rest, specs[0].shape);
 });
 
 /** Moves elements to the next index along an axis. The first becomes `filling`. */
 function shifted(x: Tensor, axis: number, filling: (like: Tensor) => Tensor): Tensor {
   if (x.shape[axis] === 0) return x;
-  return cat([filling(narrow(x, axis, 0, 1)), narrow(x, axis, 0, x.shape[axis]! - 1)], axis);
+  return cat([filling(narrow(x, axis, 0, 1)), narrow(x, axis, 0, x.shape[axis] - 1)], axis);
 }
 
 /**
@@ -84,7 +84,7 @@ function shifted(x: Tensor, axis: number, filling: (like: Tensor) => Tensor): Te
  * d before it (Hillis and Steele, "Data Parallel Algorithms", 1986). Without x, h is the cumulative product of a.
  */
 function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
-  const size = a.shape[axis]!;
+  const size = a.shape[axis];
   let [factors, sums] = [a, x];
   for (let step = 1; step < size; step *= 2) {
     const [first, later] = [
@@ -101,13 +101,13 @@ function recurrence(a: Tensor, x: Tensor | null, axis: number): Tensor {
 /** Defines a scan, which runs over reversed elements in the other direction. */
 function defineScan(primitive: string, scan: (x: Tensor, a: Tensor, axis: number) => Tensor): void {
   define<ScanAttributes>(primitive, ([x, a = x], { axis, reverse }) => {
-    if (axis >= x!.rank) {
+    if (axis >= x.rank) {
       // a scalar, or one scalar for each example of vmap
-      const [values, factors] = [x!, a!].map((each) => reshape(each, [...each.shape, 1])) as [Tensor, Tensor];
-      return reshape(scan(values, factors, axis), x!.shape);
+      const [values, factors] = [x, a].map((each) => reshape(each, [...each.shape, 1])) as [Tensor, Tensor];
+      return reshape(scan(values, factors, axis), x.shape);
     }
-    if (!reverse) return scan(x!, a!, axis);
-    return flip(scan(flip(x!, axis), flip(a!, axis), axis), axis);
+    if (!reverse) return scan(x, a, axis);
+    return flip(scan(flip(x, axis), flip(a, axis), axis), axis);
   });
 }
 

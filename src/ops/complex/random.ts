@@ -10,13 +10,13 @@ import type { DistributionAttributes } from "../random/primitive.ts";
 defineLowering("random", {
   compute({ specs: [spec], attributes, operation }) {
     const { distribution, ...start } = attributes as DistributionAttributes;
-    const dtype = realDType(spec!.dtype);
+    const dtype = realDType(spec.dtype);
     const ofParts =
       distribution.kind === "normal"
         ? { ...distribution, deviation: distribution.deviation * Math.SQRT1_2 }
         : distribution;
     const drawn = { ...start, dtype, distribution: ofParts };
-    using parts = execute(distributionPrimitive, [], [2 * elementCount(spec!.shape)], dtype, drawn, operation);
-    return [new Tensor(parts.storage, spec!.dtype, spec!.shape)];
+    using parts = execute(distributionPrimitive, [], [2 * elementCount(spec.shape)], dtype, drawn, operation);
+    return [new Tensor(parts.storage, spec.dtype, spec.shape)];
   },
 });

@@ -30,7 +30,7 @@ export const ofBatch = (
       const isAlone = x.rank === rank + 1;
       const dtype = isFloat(x.dtype) ? operandDType(x.dtype) : wideDType(x.dtype);
       const [batch, kernel] = [isAlone ? unsqueeze(x, 0) : x, weight].map((each) => toDType(each, dtype));
-      const product = compute(batch!, kernel!, bias ? wideDType(x.dtype) : dtype);
+      const product = compute(batch, kernel, bias ? wideDType(x.dtype) : dtype);
       const result = toDType(withBias(product, bias), x.dtype);
       return isAlone ? squeeze(result, { dim: 0 }) : result;
     }),

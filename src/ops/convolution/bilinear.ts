@@ -91,9 +91,9 @@ function placesOf(kernel: Shape): number[][] {
 /** Returns the elements of a padded x under one kernel position: a view [batch, channels, …output]. */
 function under(x: Tensor, place: readonly number[], { stride, dilation, output }: Geometry): Tensor {
   return place.reduce((view, at, axis) => {
-    const start = at * dilation[axis]!;
-    const end = start + (output[axis]! - 1) * stride[axis]! + 1;
-    return slice(view, { dim: axis + 2, start, end: output[axis] === 0 ? start : end, step: stride[axis]! });
+    const start = at * dilation[axis];
+    const end = start + (output[axis] - 1) * stride[axis] + 1;
+    return slice(view, { dim: axis + 2, start, end: output[axis] === 0 ? start : end, step: stride[axis] });
   }, x);
 }
 
@@ -114,7 +114,7 @@ function attributesOf(batch: number, weight: Shape, geometry: Geometry): Convolu
     ...list,
   ];
   return {
-    ...{ batch, groups, channels: weight[1]!, outputs: weight[0]! / groups },
+    ...{ batch, groups, channels: weight[1], outputs: weight[0] / groups },
     ...{ input: three(input, 1), output: three(output, 1), kernel: three(kernel, 1) },
     ...{ stride: three(stride, 1), dilation: three(dilation, 1) },
     before: three(
@@ -133,7 +133,7 @@ function inOneCall(
   geometry: Geometry,
   dtype: DType,
 ): Tensor {
-  const attributes = attributesOf(operands[0].shape[0]!, weight, geometry);
+  const attributes = attributesOf(operands[0].shape[0], weight, geometry);
   return execute(
     primitive,
     operands.map((operand) => contiguous(operand)),
@@ -151,19 +151,19 @@ type Compute = (first: Tensor, second: Tensor, geometry: Geometry, dtype: DType)
  * accumulation dtype if another backend runs.
  */
 function computed(compute: Compute, operands: readonly Tensor[], geometry: Geometry, dtype: DType): Tensor {
-  const backendDType = operandDType(operands[0]!.dtype);
+  const backendDType = operandDType(operands[0].dtype);
   const [first, second] = operands.map((each) => toDType(each, backendDType));
-  return toDType(compute(first!, second!, geometry, backendDType === operands[0]!.dtype ? dtype : backendDType), dtype);
+  return toDType(compute(first, second, geometry, backendDType === operands[0].dtype ? dtype : backendDType), dtype);
 }
 
 function forward(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): Tensor {
   if (isOfOneCall()) {
-    const shape = [x.shape[0]!, weight.shape[0]!, ...geometry.output];
+    const shape = [x.shape[0], weight.shape[0], ...geometry.output];
     return inOneCall(convolutionPrimitive, [x, weight], shape, weight.shape, geometry, dtype);
   }
   const { groups, kernel, output } = geometry;
-  const [batch, channels] = [x.shape[0]!, x.shape[1]! / groups];
-  const outputs = weight.shape[0]!;
+  const [batch, channels] = [x.shape[0], x.shape[1] / groups];
+  const outputs = weight.shape[0];
   const weights = byPlace(weight, geometry);
   const whole = padded(x, geometry);
   const places = placesOf(kernel);
@@ -187,15 +187,15 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): T
 
 function backward(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): Tensor {
   if (isOfOneCall()) {
-    const shape = [y.shape[0]!, weight.shape[1]! * geometry.groups, ...geometry.input];
+    const shape = [y.shape[0], weight.shape[1] * geometry.groups, ...geometry.input];
     return inOneCall(convolutionTransposedPrimitive, [y, weight], shape, weight.shape, geometry, dtype);
   }
   const { groups, kernel, input, output, padding } = geometry;
-  const batch = y.shape[0]!;
-  const channels = weight.shape[1]!;
+  const batch = y.shape[0];
+  const channels = weight.shape[1];
   const weights = transpose(byPlace(weight, geometry), -1, -2);
-  const columns = reshape(y, [batch, groups, weight.shape[0]! / groups, elementCount(output)]);
-  const outer = input.map((size, axis) => size + padding[axis]![0] + padding[axis]![1]);
+  const columns = reshape(y, [batch, groups, weight.shape[0] / groups, elementCount(output)]);
+  const outer = input.map((size, axis) => size + padding[axis][0] + padding[axis][1]);
   const whole = zeros([batch, channels * groups, ...outer], { dtype: y.dtype });
   for (const [at, place] of placesOf(kernel).entries())
     tidy(() => {
@@ -203,16 +203,16 @@ function backward(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): 
       const term = weight.shape[0] === groups ? mul(kernelColumns, columns) : matmul(kernelColumns, columns);
       add_(under(whole, place, geometry), reshape(term, [batch, channels * groups, ...output]));
     });
-  return contiguous(input.reduce((view, size, axis) => narrow(view, axis + 2, padding[axis]![0], size), whole));
+  return contiguous(input.reduce((view, size, axis) => narrow(view, axis + 2, padding[axis][0], size), whole));
 }
 
 function ofWeight(x: Tensor, y: Tensor, geometry: Geometry, dtype: DType): Tensor {
   if (isOfOneCall()) {
-    const shape = [y.shape[1]!, x.shape[1]! / geometry.groups, ...geometry.kernel];
+    const shape = [y.shape[1], x.shape[1] / geometry.groups, ...geometry.kernel];
     return inOneCall(convolutionWeightPrimitive, [x, y], shape, shape, geometry, dtype);
   }
   const { groups, kernel, output } = geometry;
-  const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];
+  const [batch, channels, outputs] = [x.shape[0], x.shape[1] / groups, y.shape[1] / groups];
   /** Permutes [batch, groups · each, …output] to [groups, each, batch · …output]. */
   const lines = (tensor: Tensor, each: number): Tensor =>
     reshape(permute(reshape(tensor, [batch, groups, each, elementCount(output)]), [1, 2, 0, 3]), [

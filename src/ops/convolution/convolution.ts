@@ -123,7 +123,7 @@ function convolution(
   checkOperands(operation, bias ? [x, weight, bias] : [x, weight], { takesIntegers: true });
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
-  checkBias(operation, bias, weight.shape[0]!);
+  checkBias(operation, bias, weight.shape[0]);
   return ofBatch(operation, call, rank, (batch, kernel, dtype) => convolve(batch, kernel, geometry, dtype));
 }
 
@@ -137,20 +137,20 @@ function geometryOf(
   const kernel = weight.shape.slice(2);
   const input = x.shape.slice(-rank);
   const channels = x.shape.at(-rank - 1)!;
-  checkGroups(operation, call.groups, channels, weight.shape[0]!);
-  if (weight.shape[1]! * call.groups !== channels)
+  checkGroups(operation, call.groups, channels, weight.shape[0]);
+  if (weight.shape[1] * call.groups !== channels)
     throw new ShapeError(
       operation,
       "shapesDiffer",
       `expected ${channels / call.groups} channels in the weight, those of x divided by ${call.groups} groups, got ` +
         `${weight.describe()} for ${x.describe()}`,
     );
-  const spans = kernel.map((size, axis) => spanOf(size, dilation[axis]!));
+  const spans = kernel.map((size, axis) => spanOf(size, dilation[axis]));
   const padding = paddingOf(operation, call.padding, spans, stride);
   const output = input.map((size, axis) =>
     outputSize(operation, {
-      ...{ size, span: spans[axis]!, stride: stride[axis]! },
-      padding: padding[axis]![0] + padding[axis]![1],
+      ...{ size, span: spans[axis], stride: stride[axis] },
+      padding: padding[axis][0] + padding[axis][1],
     }),
   );
   return { stride, dilation, padding, groups: call.groups, kernel, input, output };

@@ -35,7 +35,7 @@ export interface Geometry {
  */
 export function alongAxes(operation: string, name: string, value: PerAxis, rank: number, least: number): number[] {
   const given = typeof value === "number" ? [value] : [...value];
-  const list = given.length === 1 ? new Array<number>(rank).fill(given[0]!) : given; // repeated, as in PyTorch
+  const list = given.length === 1 ? new Array<number>(rank).fill(given[0]) : given; // repeated, as in PyTorch
   const whole = least === 1 ? "whole numbers of at least 1" : "whole numbers of at least 0";
   if (list.length !== rank)
     throw new ArgumentError(
@@ -69,7 +69,7 @@ export function checkOperands(
   for (const operand of operands) {
     operand.checkAlive(operation);
     const isNumber = isFloat(operand.dtype) || (takesIntegers && operand.dtype !== "bool");
-    if (!isNumber || operand.dtype !== first!.dtype)
+    if (!isNumber || operand.dtype !== first.dtype)
       throw new DTypeError(
         operation,
         "dtypesDiffer",

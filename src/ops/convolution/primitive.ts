@@ -56,21 +56,21 @@ const metals = { y: convolutionMetal, x: convolutionTransposedMetal, weight: con
 /** Computes y from x and the weight. All operands are contiguous. */
 export const convolutionPrimitive = definition("convolution", "y", (attributes, [x, weight, y]) =>
   forEachTerm(attributes, (at, weightAt, result) => {
-    y![result]! += x![at]! * weight![weightAt]!;
+    y[result] += x[at] * weight[weightAt];
   }),
 );
 
 /** Computes x's gradient from y's gradient and the weight. All operands are contiguous. */
 export const convolutionTransposedPrimitive = definition("convolutionTransposed", "x", (attributes, [y, weight, x]) =>
   forEachTerm(attributes, (at, weightAt, result) => {
-    x![at]! += y![result]! * weight![weightAt]!;
+    x[at] += y[result] * weight[weightAt];
   }),
 );
 
 /** Computes the weight's gradient from x and y's gradient. All operands are contiguous. */
 export const convolutionWeightPrimitive = definition("convolutionWeight", "weight", (attributes, [x, y, weight]) =>
   forEachTerm(attributes, (at, weightAt, result) => {
-    weight![weightAt]! += x![at]! * y![result]!;
+    weight[weightAt] += x[at] * y[result];
   }),
 );
 
@@ -98,7 +98,7 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
   };
   const cpu: Implementation<ConvolutionAttributes, [Tensor, Tensor], [Tensor]> = {
     unsupported: ({ inputs: [first] }) =>
-      accumulationDType(first!.dtype) === first!.dtype ? undefined : `${first!.dtype} is widened before a convolution`,
+      accumulationDType(first.dtype) === first.dtype ? undefined : `${first.dtype} is widened before a convolution`,
     run({ operation, inputs: [first, second], outputs: [result], attributes }) {
       const offsets = [first.offset, second.offset, result.offset];
       const block = { dtype: result.dtype, ...attributes, result: resultNumbers[sought], offsets };
@@ -143,12 +143,12 @@ function insideOf({ input, output, kernel, stride, dilation, before }: Convoluti
   return (result: number, place: number): number => {
     let [pixel, size] = [0, 1];
     for (let axis = AXES - 1; axis >= 0; axis--) {
-      const at = (result % output[axis]!) * stride[axis]! + (place % kernel[axis]!) * dilation[axis]! - before[axis]!;
-      if (at < 0 || at >= input[axis]!) return -1;
+      const at = (result % output[axis]) * stride[axis] + (place % kernel[axis]) * dilation[axis] - before[axis];
+      if (at < 0 || at >= input[axis]) return -1;
       pixel += at * size;
-      size *= input[axis]!;
-      result = Math.floor(result / output[axis]!);
-      place = Math.floor(place / kernel[axis]!);
+      size *= input[axis];
+      result = Math.floor(result / output[axis]);
+      place = Math.floor(place / kernel[axis]);
     }
     return pixel;
   };

@@ -125,7 +125,7 @@ function transposed(operation: string, call: Call, rank: number): Tensor {
   checkOperands(operation, bias ? [x, weight, bias] : [x, weight], { takesIntegers: true });
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
-  checkBias(operation, bias, weight.shape[1]! * call.groups);
+  checkBias(operation, bias, weight.shape[1] * call.groups);
   return ofBatch(operation, call, rank, (batch, kernel, dtype) => convolveBack(batch, kernel, geometry, dtype));
 }
 
@@ -144,7 +144,7 @@ function geometryOf(operation: string, { x, weight, ...call }: Call, rank: numbe
       `expected a weight for ${channels} channels, those of x ${x.describe()}, got ${weight.describe()}`,
     );
   for (const [axis, extra] of more.entries())
-    if (extra >= Math.max(stride[axis]!, dilation[axis]!))
+    if (extra >= Math.max(stride[axis], dilation[axis]))
       throw new ArgumentError(
         operation,
         "invalidPadding",
@@ -153,8 +153,8 @@ function geometryOf(operation: string, { x, weight, ...call }: Call, rank: numbe
   const kernel = weight.shape.slice(2);
   const output = x.shape.slice(-rank);
   const input = output.map((size, axis) => {
-    const span = spanOf(kernel[axis]!, dilation[axis]!);
-    const result = (size - 1) * stride[axis]! + span + more[axis]! - 2 * padding[axis]!;
+    const span = spanOf(kernel[axis], dilation[axis]);
+    const result = (size - 1) * stride[axis] + span + more[axis] - 2 * padding[axis];
     if (result >= 0) return result;
     throw new ShapeError(
       operation,

@@ -75,8 +75,8 @@ export function unfold(...values: unknown[]): Tensor {
       const [rows, columns] = tupleOf(windows.padding, 2);
       const whole = rows + columns > 0 ? pad(batch, [columns, columns, rows, rows]) : batch;
       const result = reshape(windowsIn(whole, windows), [
-        ...[batch.shape[0]!, batch.shape[1]! * windows.kernel[0]! * windows.kernel[1]!],
-        windows.output[0]! * windows.output[1]!,
+        ...[batch.shape[0], batch.shape[1] * windows.kernel[0] * windows.kernel[1]],
+        windows.output[0] * windows.output[1],
       ]);
       return x.rank === 4 ? result : squeeze(result, { dim: 0 });
     }),
@@ -132,7 +132,7 @@ export function fold(...values: unknown[]): Tensor {
     );
   return underName("fold", () =>
     tidy(() => {
-      const batch = x.rank === 3 ? x.shape[0]! : 1;
+      const batch = x.rank === 3 ? x.shape[0] : 1;
       const channels = elements / (rows * columns);
       const [above, before] = tupleOf(windows.padding, 2);
       const outer = [batch, channels, sizes[0] + 2 * above, sizes[1] + 2 * before];
@@ -170,8 +170,8 @@ function windowsOf(
   const stride = alongAxes(operation, "stride", given.stride, 2, 1);
   const output = sizes.map((size, axis) =>
     outputSize(operation, {
-      ...{ size, span: spanOf(kernel[axis]!, dilation[axis]!), stride: stride[axis]! },
-      padding: 2 * padding[axis]!,
+      ...{ size, span: spanOf(kernel[axis], dilation[axis]), stride: stride[axis] },
+      padding: 2 * padding[axis],
     }),
   );
   return { kernel, dilation, padding, stride, output };
@@ -185,8 +185,8 @@ function windowsIn(x: Tensor, windows: Windows): Tensor {
   return viewOf(
     "unfold",
     x,
-    [shape[0]!, shape[1]!, ...kernel, ...output],
-    [batch, channel, row * dilation[0]!, column * dilation[1]!, row * stride[0]!, column * stride[1]!],
+    [shape[0], shape[1], ...kernel, ...output],
+    [batch, channel, row * dilation[0], column * dilation[1], row * stride[0], column * stride[1]],
     x.offset,
     ([gradient]) => [addedWindows(gradient, shape, windows)],
   );
@@ -194,11 +194,11 @@ function windowsIn(x: Tensor, windows: Windows): Tensor {
 
 const foldCpu: Implementation<Windows> = {
   run({ operation, inputs: [x], outputs: [images], attributes }) {
-    const [batch, channels, ...input] = tupleOf(images!.shape, 4);
+    const [batch, channels, ...input] = tupleOf(images.shape, 4);
     const { kernel, dilation, stride, output } = attributes;
     const block = {
-      ...{ dtype: x!.dtype, planes: batch * channels, input, output, kernelSize: kernel },
-      ...{ stride, dilation, offsets: [x!.offset, images!.offset] },
+      ...{ dtype: x.dtype, planes: batch * channels, input, output, kernelSize: kernel },
+      ...{ stride, dilation, offsets: [x.offset, images.offset] },
     };
     foldCall(operation, block, [x, images]);
   },
@@ -218,12 +218,12 @@ function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
         return execute(foldPrimitive, [contiguous(x)], shape, x.dtype, windows, "fold");
       const wide = computationDType(x.dtype);
       const total = filled(shape, wide, 0, "fold");
-      for (let row = 0; row < kernel[0]!; row++)
-        for (let column = 0; column < kernel[1]!; column++) {
+      for (let row = 0; row < kernel[0]; row++)
+        for (let column = 0; column < kernel[1]; column++) {
           const under = [row, column].reduce((view, at, axis) => {
-            const start = at * dilation[axis]!;
-            const end = start + (output[axis]! - 1) * stride[axis]! + 1;
-            return slice(view, { dim: axis + 2, start, end, step: stride[axis]! });
+            const start = at * dilation[axis];
+            const end = start + (output[axis] - 1) * stride[axis] + 1;
+            return slice(view, { dim: axis + 2, start, end, step: stride[axis] });
           }, total);
           add_(under, toDType(select(select(x, 2, row), 2, column), wide));
         }

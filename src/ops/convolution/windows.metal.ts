@@ -72,7 +72,7 @@ export const convolutionWeightMetal: MetalImplementation<ConvolutionAttributes, 
 function unsupported(call: Pick<OperationCall<ConvolutionAttributes>, "inputs" | "attributes">): string | undefined {
   const { batch, groups, channels, outputs, input, output, kernel, stride, dilation, before } = call.attributes;
   const furthest = [0, 1, 2].map(
-    (axis) => output[axis]! * stride[axis]! + kernel[axis]! * dilation[axis]! + Math.abs(before[axis]!) + input[axis]!,
+    (axis) => output[axis] * stride[axis] + kernel[axis] * dilation[axis] + Math.abs(before[axis]) + input[axis],
   );
   const sizes = [
     ...[batch * elementCount(output), batch * elementCount(input), groups * channels * elementCount(kernel)],
@@ -111,9 +111,9 @@ interface Phase {
  * position.
  */
 function phaseOf(attributes: ConvolutionAttributes, axis: number, first: number): Phase {
-  const [stride, dilation, kernel] = [attributes.stride[axis]!, attributes.dilation[axis]!, attributes.kernel[axis]!];
+  const [stride, dilation, kernel] = [attributes.stride[axis], attributes.dilation[axis], attributes.kernel[axis]];
   const placeStep = stride / greatestDivisor(stride, dilation);
-  const isWhole = (place: number): boolean => (first + attributes.before[axis]! - place * dilation) % stride === 0;
+  const isWhole = (place: number): boolean => (first + attributes.before[axis] - place * dilation) % stride === 0;
   const firstPlace = Array.from({ length: Math.min(placeStep, kernel) }, (_, place) => place).find(isWhole);
   if (firstPlace === undefined) return { first, firstPlace: 0, placeStep, places: 0 };
   return { first, firstPlace, placeStep, places: Math.ceil((kernel - firstPlace) / placeStep) };
@@ -124,23 +124,23 @@ const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greates
 /** Returns the launches that together compute all of x. Remainders without kernel positions get zeros. */
 function phasesOf(attributes: ConvolutionAttributes): Windows[] {
   const whole = transposedOf(attributes);
-  const remainders = axes((axis) => Math.min(attributes.stride[axis]!, attributes.input[axis]!));
+  const remainders = axes((axis) => Math.min(attributes.stride[axis], attributes.input[axis]));
   if (elementCount(remainders) > MOST_PHASES) return [whole];
   return Array.from({ length: elementCount(remainders) }, (_, at) => {
-    const first = [Math.floor(at / remainders[1]! / remainders[2]!), Math.floor(at / remainders[2]!), at];
-    const phases = first.map((index, axis) => phaseOf(attributes, axis, index % remainders[axis]!));
+    const first = [Math.floor(at / remainders[1] / remainders[2]), Math.floor(at / remainders[2]), at];
+    const phases = first.map((index, axis) => phaseOf(attributes, axis, index % remainders[axis]));
     return {
       ...whole,
-      grid: axes((axis) => Math.ceil((attributes.input[axis]! - phases[axis]!.first) / attributes.stride[axis]!)),
+      grid: axes((axis) => Math.ceil((attributes.input[axis] - phases[axis].first) / attributes.stride[axis])),
       divisor: [1, 1, 1],
       places: phases.map(({ places }) => places),
       shift: phases.map(({ first: start, firstPlace }, axis) =>
         Math.trunc(
-          (start + attributes.before[axis]! - firstPlace * attributes.dilation[axis]!) / attributes.stride[axis]!,
+          (start + attributes.before[axis] - firstPlace * attributes.dilation[axis]) / attributes.stride[axis],
         ),
       ),
       shiftStep: phases.map(
-        ({ placeStep }, axis) => (-placeStep * attributes.dilation[axis]!) / attributes.stride[axis]!,
+        ({ placeStep }, axis) => (-placeStep * attributes.dilation[axis]) / attributes.stride[axis],
       ),
       firstPlace: phases.map(({ firstPlace }) => firstPlace),
       placeStep: phases.map(({ placeStep }) => placeStep),

@@ -69,7 +69,7 @@ function checkOverflow(x: Tensor, dtype: DType, overflow: "saturate" | "error"):
   const [least, most] = integerRange(dtype);
   const data = x.dataSync();
   for (let index = 0; index < data.length; index++) {
-    const value = data[index]!;
+    const value = data[index];
     const whole = typeof value === "number" ? Math.trunc(value) : value;
     if (whole >= least && whole <= most) continue;
     throw new DTypeError(

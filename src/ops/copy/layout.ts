@@ -28,10 +28,10 @@ export function executeElementwise<D extends DType>(
 ): Tensor<D> {
   const strides = areRowMajor(operands) ? undefined : commonStrides(operands, shape);
   if (strides === undefined) return execute(primitive, operands, shape, dtype, undefined, operation);
-  const order = [...shape.keys()].sort((a, b) => strides[b]! - strides[a]!);
+  const order = [...shape.keys()].sort((a, b) => strides[b] - strides[a]);
   const views = operands.map((x) => permuted(x, order));
   try {
-    const sizes = order.map((axis) => shape[axis]!);
+    const sizes = order.map((axis) => shape[axis]);
     const result = execute(primitive, views, sizes, dtype, undefined, operation);
     const output = new Tensor(result.storage, dtype, shape, strides);
     result.dispose();
@@ -44,7 +44,7 @@ export function executeElementwise<D extends DType>(
 /** Whether all operands are row-major. Most calls end here, so this check must be fast. */
 function areRowMajor(operands: readonly Tensor[]): boolean {
   for (let at = 0; at < operands.length; at++) {
-    const x = operands[at]!;
+    const x = operands[at];
     if (x.strides.length > 1 && !x.isContiguous) return false;
   }
   return true;

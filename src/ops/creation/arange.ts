@@ -47,7 +47,7 @@ export function arange<A extends Bound, B extends Bound, C extends Bound>(
 ): Tensor<DTypeOfValue<A | B | C>>;
 export function arange(...values: unknown[]): Tensor {
   const { bounds, dtype = dtypeOf(bounds), ...options } = arangeParameters(values);
-  const [start, end] = bounds.length === 1 ? [0, bounds[0]!] : [bounds[0]!, bounds[1]!];
+  const [start, end] = bounds.length === 1 ? [0, bounds[0]] : [bounds[0], bounds[1]];
   const step = bounds[2] ?? 1;
   for (const [name, value] of Object.entries({ start, end, step })) checkFinite(name, value);
   checkCreation("arange", [], dtype, options);

@@ -8,7 +8,7 @@ export const fillReference: Implementation<FillAttributes, readonly Tensor[], [T
     const stored = output.storage.array(output.dtype);
     const element = encoderOf(output.dtype)(value);
     forEachIndex(output.shape, [output], ([offset]) => {
-      stored[offset!] = element;
+      stored[offset] = element;
     });
   },
 };

@@ -24,7 +24,7 @@ export const wholeRangeMetal: MetalImplementation<WholeRangeAttributes, readonly
   },
 };
 
-const float64Bits = (value: number): bigint => new BigUint64Array(Float64Array.of(value).buffer)[0]!;
+const float64Bits = (value: number): bigint => new BigUint64Array(Float64Array.of(value).buffer)[0];
 
 const launchRange = (name: string, output: Tensor, parameters: Uint8Array): TicketRange =>
   launch({

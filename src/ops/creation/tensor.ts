@@ -216,7 +216,7 @@ function dtypeOf(elements: ArrayLike<Value>): DType {
 
 function flatten(values: NestedArray<Value>): { elements: Value[]; shape: number[] } {
   const shape: number[] = [];
-  for (let level = values; Array.isArray(level); level = level[0]!) {
+  for (let level = values; Array.isArray(level); level = level[0]) {
     shape.push(level.length);
     checkRank("tensor", shape); // stops at an array that contains itself
   }
@@ -264,7 +264,7 @@ function fill(target: Tensor, elements: ArrayLike<Value>): void {
   const encode = encoderOf(target.dtype);
   const writable = stored;
   for (let index = 0; index < elements.length; index++)
-    writable[index] = encode(realValue(elements[index]!, target.dtype, index));
+    writable[index] = encode(realValue(elements[index], target.dtype, index));
 }
 
 function realValue(value: Value, dtype: DType, index: number): Scalar {
@@ -275,7 +275,7 @@ function realValue(value: Value, dtype: DType, index: number): Scalar {
 /** Writes complex numbers as pairs; a number is a real part. */
 function fillPairs(stored: Float32Array | Float64Array, elements: ArrayLike<Value>): void {
   for (let index = 0; index < elements.length; index++) {
-    const value = elements[index]!;
+    const value = elements[index];
     const [re, im] = typeof value === "object" ? [value.re, value.im] : [Number(value), 0];
     stored[2 * index] = re;
     stored[2 * index + 1] = im;
@@ -302,7 +302,7 @@ function checkFit(dtype: DType, elements: ArrayLike<Value>): void {
   if (!isInteger(dtype)) return;
   const [least, most] = integerRange(dtype);
   for (let index = 0; index < elements.length; index++) {
-    const value = elements[index]!;
+    const value = elements[index];
     const fits =
       typeof value === "boolean" ||
       typeof value === "object" || // an invalid value is rejected when it is stored

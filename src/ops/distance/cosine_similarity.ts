@@ -55,7 +55,7 @@ export function cosineSimilarity(...values: unknown[]): Tensor {
         const wide = expand(toDType(each, accumulationDType(each.dtype)), shape);
         return div(wide, atLeast(norm(wide, { dim: axis, keepdim: true }), eps));
       });
-      return toDType(sum(mul(a!, b!), { dim: axis }), x1.dtype);
+      return toDType(sum(mul(a, b), { dim: axis }), x1.dtype);
     }),
   );
 }

@@ -77,9 +77,9 @@ export function pdist(...values: unknown[]): Tensor {
     tidy(() => {
       const order = x.shape[1] === 0 ? 1 : p;
       if (hasKernel(order, needsGradient(x))) return pairsByKernel(x, order);
-      const pairs = triuIndices(x.shape[0]!, x.shape[0]!, 1);
+      const pairs = triuIndices(x.shape[0], x.shape[0], 1);
       const [first, second] = [0, 1].map((at) => indexSelect(x, select(pairs, 0, at), { dim: 0 }));
-      return normOfDifference(first!, second!, order, -1);
+      return normOfDifference(first, second, order, -1);
     }),
   );
 }
@@ -93,7 +93,7 @@ const pdistParameters = parameters("pdist", {
 function pairsByKernel(x: Tensor, p: number): Tensor {
   const wide = unsqueeze(toDType(x, accumulationDType(x.dtype)), 0);
   if (!needsGradient(x) && !x.storage.batch) return toDType(distancesOfPairs(wide, p), x.dtype);
-  const count = x.shape[0]!;
+  const count = x.shape[0];
   const pairs = triuIndices(count, count, 1);
   const places = add(mul(select(pairs, 0, 0), BigInt(count)), select(pairs, 0, 1));
   return indexSelect(reshape(cdist(x, x, { p }), [count * count]), places, { dim: 0 });
@@ -101,12 +101,12 @@ function pairsByKernel(x: Tensor, p: number): Tensor {
 
 function normOfDifference(a: Tensor, b: Tensor, p: number, dim?: number): Tensor {
   const [left, right] = [a, b].map((each) => toDType(each, computationDType(a.dtype)));
-  return toDType(norm(sub(left!, right!), { p, dim }), realDType(a.dtype));
+  return toDType(norm(sub(left, right), { p, dim }), realDType(a.dtype));
 }
 
 function checkFloats(operation: string, operands: readonly Tensor[], takesComplex = false): void {
   checkSameDType(operation, operands);
-  const { dtype } = operands[0]!;
+  const { dtype } = operands[0];
   if (isFloat(dtype) || (takesComplex && isComplex(dtype))) return;
   const given = operands.map((each) => each.describe()).join(" and ");
   throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; convert with toDType(x, "float32")`);

@@ -68,6 +68,6 @@ export function distanceOf(
     hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
   );
   const dtype = hasGradients(x1.dtype) ? x1.dtype : "float32"; // integer differences wrap around first, as in PyTorch
-  const difference = toDType(sub(a!, b!), computationDType(dtype));
+  const difference = toDType(sub(a, b), computationDType(dtype));
   return toDType(norm(add(difference, eps), { p, dim: -1, keepdim }), realDType(dtype));
 }

@@ -74,7 +74,7 @@ export function addcdiv(...values: unknown[]): Tensor {
     throw new DTypeError(
       "addcdiv",
       "notAFloat",
-      `expected floats, got ${factors[0]!.describe()}; convert with toDType()`,
+      `expected floats, got ${factors[0].describe()}; convert with toDType()`,
     );
   return scaled("addcdiv", [x, a, b], value, { combine: div, added: addQuotient });
 }
@@ -111,7 +111,7 @@ function scaled(
   return underName(operation, () =>
     tidy(() => {
       const promoted = promoteOperands(operation, operands, "numbers");
-      const { dtype } = promoted[0]!;
+      const { dtype } = promoted[0];
       if (!hasGradients(dtype) && !Number.isInteger(value))
         throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
       if (hasOnePass(promoted, value)) {
@@ -131,7 +131,7 @@ function scaled(
 
 /** 16-bit floats with a factor or a gradient need intermediate results in float32. */
 function hasOnePass(operands: readonly Tensor[], value: number): boolean {
-  const { dtype } = operands[0]!;
+  const { dtype } = operands[0];
   if (dtype === "float32" || dtype === "float64" || isComplex(dtype)) return true;
   return isFloat(dtype) && value === 1 && !needsGradient(...operands);
 }

@@ -7,8 +7,8 @@ export const binaryCpu = (operation: BinaryName): Implementation<undefined> => {
   const call = binaryCall.with({ operation });
   return {
     run({ inputs, outputs }) {
-      const operands = [inputs[0]!, inputs[1]!, outputs[0]!];
-      const status = call.status({ dtype: operands[0]!.dtype, loop: operands }, operands);
+      const operands = [inputs[0], inputs[1], outputs[0]];
+      const status = call.status({ dtype: operands[0].dtype, loop: operands }, operands);
       if (status === Status.invalidArgument) throw divisionByZero(operation); // all other arguments are valid
       if (status !== Status.ok) throw call.error(operation, status);
     },

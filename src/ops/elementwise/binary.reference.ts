@@ -17,19 +17,19 @@ export const binaryReference = ({
   integer,
 }: BinaryFormula): Implementation<undefined, [Tensor, Tensor], [Tensor]> => ({
   run({ inputs: [a, b], outputs: [output] }) {
-    const { shape, dtype } = output!;
-    if (isFloat(a!.dtype) || integer === undefined) {
-      const right = toNumbers(b!, shape);
+    const { shape, dtype } = output;
+    if (isFloat(a.dtype) || integer === undefined) {
+      const right = toNumbers(b, shape);
       const formula = floatOf ? (x: number, y: number) => floatOf(x, y, dtype) : float!;
       store(
-        output!,
-        Array.from(toNumbers(a!, shape), (left, index) => formula(left, right[index]!)),
+        output,
+        Array.from(toNumbers(a, shape), (left, index) => formula(left, right[index])),
       );
     } else {
-      const right = toIntegers(b!, shape);
+      const right = toIntegers(b, shape);
       store(
-        output!,
-        toIntegers(a!, shape).map((left, index) => integer(left, right[index]!)),
+        output,
+        toIntegers(a, shape).map((left, index) => integer(left, right[index])),
       );
     }
   },

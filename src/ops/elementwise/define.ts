@@ -192,7 +192,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       const shapes = [left.shape, right.shape] as const;
       record(name, operands, [output], saves ? operands : [], ([incoming], [x, y], needs) =>
         gradient(incoming, x!, y!, needs).map((result, operand) =>
-          result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
+          result && needs[operand] ? sumTo(result, shapes[operand]) : null,
         ),
       );
       return output;
@@ -217,7 +217,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
     const output = executeElementwise(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype);
     record(name, operands, [output], operands, ([incoming], [a, b, c], needs) =>
       gradient(incoming, [a, b, c], needs).map((result, operand) =>
-        result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
+        result && needs[operand] ? sumTo(result, shapes[operand]) : null,
       ),
     );
     return output;

@@ -44,7 +44,7 @@ function weightedDensity(a: Tensor, x: Tensor): Tensor {
   const r = div(1, far);
   const z = mul(r, r);
   const [first, ...others] = stirling;
-  let error = add(mul(z, 0), first!);
+  let error = add(mul(z, 0), first);
   for (const coefficient of others) error = add(mul(error, z), coefficient);
   const e = div(sub(x, far), far);
   const power = sub(mul(far, sub(log1p(e), e)), mul(error, r));
@@ -104,8 +104,8 @@ function incomplete(operation: string, given: readonly [Operand, Operand], isUpp
       const dtype = left.dtype;
       const shape = broadcastShapes(operation, left.shape, right.shape);
       const [a, x] = [left, right].map((own) => expand(toDType(own, accumulationDType(dtype)), shape));
-      const wide = noGrad(() => tidy(() => share(a!, x!, isUpper)));
-      record(operation, [a!, x!], [wide], [a!, x!], ([g], [savedA, savedX], [needsA]) => {
+      const wide = noGrad(() => tidy(() => share(a, x, isUpper)));
+      record(operation, [a, x], [wide], [a, x], ([g], [savedA, savedX], [needsA]) => {
         if (needsA) throw withoutDerivative(operation, "a");
         const density = exp(sub(sub(xlogy(sub(savedA, 1), savedX), savedX), lgamma(savedA)));
         return [null, mul(isUpper ? neg(g) : g, density)];

@@ -21,7 +21,7 @@ export function promoteOperands<const Operands extends readonly (Tensor | Scalar
   const dtype = operandDType(operation, commonDType(operation, operands), kind);
   const result = new Array<Tensor>(operands.length);
   for (let at = 0; at < operands.length; at++) {
-    const operand = operands[at]!;
+    const operand = operands[at];
     if (operand instanceof Tensor) operand.checkAlive(operation);
     result[at] = operand instanceof Tensor ? toDType(operand, dtype) : scalarTensor(operand, dtype, operation);
   }

@@ -6,12 +6,12 @@ import { type TernaryName, ternaryOperations } from "./primitive.ts";
 export const ternaryMetal = (operation: TernaryName): MetalImplementation<undefined> => ({
   unsupported: noFloat64,
   run({ inputs, outputs: [out] }) {
-    const { grid, threadgroup, loop, runs } = runLoop(out!, inputs);
+    const { grid, threadgroup, loop, runs } = runLoop(out, inputs);
     return launch({
       file: "elementwise/ternary.metal",
-      name: `${operation === "where" ? "where" : "ternary"}_${metalTypeOf(out!.dtype)}`,
+      name: `${operation === "where" ? "where" : "ternary"}_${metalTypeOf(out.dtype)}`,
       constants: [runs, ternaryOperations.ordinal(operation)],
-      operands: [...inputs.map(reads), writes(out!)],
+      operands: [...inputs.map(reads), writes(out)],
       parameters: loopNest.bytes(loop),
       grid,
       threadgroup,

@@ -17,11 +17,11 @@ export const ternaryReference = ({
     const { shape, dtype } = output;
     if (isFloat(dtype) || integer === undefined) {
       const [second, third] = [toNumbers(b, shape), toNumbers(c, shape)];
-      const result = toNumbers(a!, shape).map((first, index) => float(first, second[index]!, third[index]!));
+      const result = toNumbers(a, shape).map((first, index) => float(first, second[index], third[index]));
       store(output, result);
     } else {
       const [second, third] = [toIntegers(b, shape), toIntegers(c, shape)];
-      const result = toIntegers(a!, shape).map((first, index) => integer(first, second[index]!, third[index]!));
+      const result = toIntegers(a, shape).map((first, index) => integer(first, second[index], third[index]));
       store(output, result);
     }
   },

@@ -5,8 +5,8 @@ export const unaryCpu = (operation: UnaryName): Implementation<undefined> => {
   const call = unaryCall.with({ operation });
   return {
     run({ inputs, outputs }) {
-      const operands = [inputs[0]!, outputs[0]!];
-      call(operation, { dtype: operands[0]!.dtype, loop: operands }, operands);
+      const operands = [inputs[0], outputs[0]];
+      call(operation, { dtype: operands[0].dtype, loop: operands }, operands);
     },
   };
 };

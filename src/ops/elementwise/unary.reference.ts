@@ -22,6 +22,6 @@ export const unaryReference = ({
   run({ inputs: [input], outputs: [output] }) {
     const exact = isFloat(input.dtype) ? undefined : input.dtype === "bool" ? (bool ?? integer) : integer;
     if (exact) store(output, toIntegers(input).map(exact));
-    else store(output!, Array.from(toNumbers(input!), float!));
+    else store(output, Array.from(toNumbers(input), float!));
   },
 });

@@ -46,7 +46,7 @@ const headOf = (
   { dtype: indexDtype, size: total }: Tensor,
   { dtype: offsetDtype }: Tensor,
   { dtype, shape }: Tensor,
-) => ({ ...attributes, length: length ?? -1, dtype, indexDtype, offsetDtype, total, width: shape[1]! });
+) => ({ ...attributes, length: length ?? -1, dtype, indexDtype, offsetDtype, total, width: shape[1] });
 
 const startsOf = (operands: readonly Tensor[]): number[] => operands.map(({ offset }) => offset);
 
@@ -56,6 +56,6 @@ const found = new Float64Array(1);
 function checkOffsets(offsets: Tensor, size: number): void {
   const { dtype, offset, size: count, storage } = offsets;
   findDescentCall("embeddingBag", { dtype, offset, count, size }, [offsets, found]);
-  const position = found[0]!;
+  const position = found[0];
   if (position >= 0) throw offsetsError(position, storage.array(dtype)[offset + position], size);
 }

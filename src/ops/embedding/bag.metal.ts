@@ -26,7 +26,7 @@ export const bagMetal: MetalImplementation<BagAttributes> = {
     const [output, counts, best = counts] = outputs as [Tensor, Tensor, Tensor?];
     const range = checkRangeLater({ operation, index: indices, size: attributes.rows });
     const order = attributes.length === null ? checkOffsetsLater(offsets, indices.size) : undefined;
-    const columns = Math.max(1, table.shape[1]!);
+    const columns = Math.max(1, table.shape[1]);
     const side = Math.min(columns, THREADS);
     const launched = launch({
       ...kernelOf("bag_rows", attributes, table, indices),
@@ -40,7 +40,7 @@ export const bagMetal: MetalImplementation<BagAttributes> = {
 };
 
 export const bagGradientMetal: MetalImplementation<BagAttributes, readonly Tensor[], [Tensor]> = {
-  unsupported: (call) => noFloat64(call) ?? tooLongToSort(flat(call.inputs[0]!), 0),
+  unsupported: (call) => noFloat64(call) ?? tooLongToSort(flat(call.inputs[0]), 0),
   run({ inputs, outputs: [output], attributes }) {
     const [indices, offsets, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
     const flatIndices = flat(indices);
@@ -49,12 +49,12 @@ export const bagGradientMetal: MetalImplementation<BagAttributes, readonly Tenso
     const sorted: Launched =
       flatIndices.size > 0 ? launchSort(flatIndices, keys, order, { dim: 0, descending: false }) : undefined;
     const { numbers, launched } = numbersOf(offsets, indices, attributes, order);
-    const threads = Math.min(THREADS, SIMD * Math.ceil(output.shape[1]! / SIMD));
+    const threads = Math.min(THREADS, SIMD * Math.ceil(output.shape[1] / SIMD));
     const summed = launch({
       ...kernelOf("bag_gradient", attributes, gradients, indices),
       operands: [...[keys, order, numbers, factors, gradients, counts, best].map(reads), writes(output)],
       parameters: parametersOf(attributes, indices, { gradients }),
-      threadgroups: [Math.ceil(attributes.rows / ROWS_OF_GROUP), Math.ceil(output.shape[1]! / threads)],
+      threadgroups: [Math.ceil(attributes.rows / ROWS_OF_GROUP), Math.ceil(output.shape[1] / threads)],
       threadgroup: threads,
       threadgroupMemory: [RUN_BYTES],
     });

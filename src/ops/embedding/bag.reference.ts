@@ -18,14 +18,14 @@ function bagsOf(
   [indices, offsets, factors]: readonly Tensor[],
   { bags, length, padding, hasFactors }: BagAttributes,
 ): Member[][] {
-  const rows = toIntegers(indices!).map(Number);
-  const values = hasFactors ? toNumbers(factors!) : undefined;
+  const rows = toIntegers(indices).map(Number);
+  const values = hasFactors ? toNumbers(factors) : undefined;
   const ends =
-    length === null ? toIntegers(offsets!).map(Number) : Array.from({ length: bags + 1 }, (_, at) => at * length);
+    length === null ? toIntegers(offsets).map(Number) : Array.from({ length: bags + 1 }, (_, at) => at * length);
   return Array.from({ length: bags }, (_, bag) =>
     rows
       .slice(ends[bag], ends[bag + 1])
-      .map((row, at): Member => ({ row, number: ends[bag]! + at, factor: values?.[ends[bag]! + at] ?? 1 }))
+      .map((row, at): Member => ({ row, number: ends[bag] + at, factor: values?.[ends[bag] + at] ?? 1 }))
       .filter(({ row }) => row !== padding),
   );
 }
@@ -43,12 +43,12 @@ export const bagReference: Implementation<BagAttributes, readonly Tensor[], [Ten
     if (attributes.length === null) checkOffsets(offsets, indices.size);
     const bags = bagsOf(inputs, attributes);
     const rows = rowsOf(table);
-    const columns = Array.from({ length: table.shape[1]! }, (_, column) => column);
+    const columns = Array.from({ length: table.shape[1] }, (_, column) => column);
     if (best) {
       const found = bags.flatMap((bag) => columns.map((column) => largestOf(bag, rows, column)));
       store(
         output,
-        found.map((member) => (member ? rows[member.row]![Number(member.column)]! : 0)),
+        found.map((member) => (member ? rows[member.row][Number(member.column)] : 0)),
       );
       store(
         best,
@@ -57,7 +57,7 @@ export const bagReference: Implementation<BagAttributes, readonly Tensor[], [Ten
     } else {
       const share = (bag: readonly Member[]) => (attributes.mode === "mean" ? 1 / Math.max(bag.length, 1) : 1);
       const sumOf = (bag: readonly Member[], column: number) =>
-        bag.reduce((sum, { row, factor }) => sum + factor * rows[row]![column]!, 0);
+        bag.reduce((sum, { row, factor }) => sum + factor * rows[row][column], 0);
       store(
         output,
         bags.flatMap((bag) => columns.map((column) => sumOf(bag, column) * share(bag))),
@@ -74,7 +74,7 @@ export const bagReference: Implementation<BagAttributes, readonly Tensor[], [Ten
 function largestOf(bag: readonly Member[], rows: readonly (readonly number[])[], column: number) {
   let best: (Member & { column: number }) | undefined;
   for (const member of bag) {
-    const [value, there] = [rows[member.row]![column]!, best ? rows[best.row]![column]! : 0];
+    const [value, there] = [rows[member.row][column], best ? rows[best.row][column] : 0];
     if (!best || value > there || (Number.isNaN(value) && !Number.isNaN(there))) best = { ...member, column };
   }
   return best;
@@ -83,7 +83,7 @@ function largestOf(bag: readonly Member[], rows: readonly (readonly number[])[],
 export const bagGradientReference: Implementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   run({ inputs, outputs: [output], attributes }) {
     const [, , , gradients, counts, best] = inputs as [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
-    const width = gradients.shape[1]!;
+    const width = gradients.shape[1];
     const incoming = rowsOf(gradients);
     const numbers = best && toIntegers(best).map(Number);
     const shares = attributes.mode === "mean" ? toNumbers(counts).map((count) => 1 / count) : undefined;
@@ -92,7 +92,7 @@ export const bagGradientReference: Implementation<BagAttributes, readonly Tensor
       for (const { row, number, factor } of members)
         for (let column = 0; column < width; column++) {
           if (numbers && numbers[bag * width + column] !== number) continue;
-          sums[row * width + column]! += incoming[bag]![column]! * factor * (shares?.[bag] ?? 1);
+          sums[row * width + column] += incoming[bag][column] * factor * (shares?.[bag] ?? 1);
         }
     store(output, sums);
   },
@@ -104,7 +104,7 @@ export const bagFactorsReference: Implementation<BagAttributes, [Tensor, Tensor,
     const products = new Float64Array(output.size);
     for (const [bag, members] of bagsOf([indices, offsets], { ...attributes, hasFactors: false }).entries())
       for (const { row, number } of members)
-        products[number] = rows[row]!.reduce((sum, value, column) => sum + value * incoming[bag]![column]!, 0);
+        products[number] = rows[row].reduce((sum, value, column) => sum + value * incoming[bag][column], 0);
     store(output, products);
   },
 };

@@ -79,7 +79,7 @@ export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags):
   const { operation, indices, offsets } = bags;
   if (isBatched(table, indices, offsets, ...(factors ? [factors] : []))) return composedBags(table, factors, bags);
   const attributes = { ...bags.attributes, hasFactors: factors !== undefined };
-  const shape = [attributes.bags, table.shape[1]!];
+  const shape = [attributes.bags, table.shape[1]];
   const specs = [
     { shape, dtype: table.dtype },
     { shape: [attributes.bags], dtype: accumulationDType(table.dtype) },
@@ -109,7 +109,7 @@ export function tableGradient(gradient: Tensor, factors: Tensor | undefined, fou
   const attributes = { ...bags.attributes, hasFactors: factors !== undefined };
   const dense = factors && noGrad(() => contiguous(factors));
   const inputs = [indices, offsets, dense ?? indices, gradient, ...found];
-  const shape = [attributes.rows, gradient.shape[1]!];
+  const shape = [attributes.rows, gradient.shape[1]];
   const output = execute(bagGradientPrimitive, inputs, shape, gradient.dtype, attributes, operation);
   const saved = [indices, offsets, gradient, ...found, ...(factors ? [factors] : [])] as const;
   record("embeddingBagGradient", factors ? [gradient, factors] : [gradient], [output], saved, ([h], kept, needs) => {

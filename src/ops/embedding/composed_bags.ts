@@ -36,7 +36,7 @@ interface Bags {
  */
 export function composedBags(table: Tensor, factors: Tensor | undefined, bags: Bags): Tensor {
   const { indices, attributes } = bags;
-  const [count, width] = [attributes.bags, table.shape[1]!];
+  const [count, width] = [attributes.bags, table.shape[1]];
   const columns = attributes.length ?? indices.size;
   const rowsOfBags = attributes.length === null ? 1 : count;
   const rows = toDType(indexSelect(table, flatten(indices), { dim: 0 }), accumulationDType(table.dtype));
@@ -48,7 +48,7 @@ export function composedBags(table: Tensor, factors: Tensor | undefined, bags: B
 
 function reduced(values: Tensor, members: Tensor, mode: BagMode): Tensor {
   const sizes = sum(toDType(members, values.dtype), { dim: 1 });
-  if (mode === "max" && values.shape[1]! > 0) {
+  if (mode === "max" && values.shape[1] > 0) {
     const largest = max(where(members, values, Number.NEGATIVE_INFINITY), { dim: 1 }).values;
     return where(ge(sizes, 1), largest, 0);
   }
@@ -66,10 +66,10 @@ export function composedTableGradient(
   const { indices, attributes } = bags;
   const dtype = accumulationDType(gradient.dtype);
   const wide = toDType(gradient, dtype);
-  const given = attributes.mode === "mean" ? div(wide, unsqueeze(maximum(toDType(counts!, dtype), 1), 1)) : wide;
+  const given = attributes.mode === "mean" ? div(wide, unsqueeze(maximum(toDType(counts, dtype), 1), 1)) : wide;
   const spread = ofIndices(given, bags, attributes.mode === "max" ? best : undefined);
   const scaled = factors ? mul(spread, unsqueeze(toDType(flatten(factors), dtype), 1)) : spread;
-  const sums = indexAdd(zeros([attributes.rows, gradient.shape[1]!], { dtype }), 0, flatten(indices), scaled);
+  const sums = indexAdd(zeros([attributes.rows, gradient.shape[1]], { dtype }), 0, flatten(indices), scaled);
   return toDType(sums, gradient.dtype);
 }
 
@@ -94,7 +94,7 @@ function ofIndices(gradient: Tensor, bags: Bags, best?: Tensor): Tensor {
   const isMember = unsqueeze(membersOf(bags), 2);
   const isBest = best && eq(unsqueeze(best, 1), reshape(places, [rows, columns, 1]));
   const values = where(isBest ? logicalAnd(isMember, isBest) : isMember, unsqueeze(gradient, 1), 0);
-  return attributes.length === null ? sum(values, { dim: 0 }) : reshape(values, [indices.size, gradient.shape[1]!]);
+  return attributes.length === null ? sum(values, { dim: 0 }) : reshape(values, [indices.size, gradient.shape[1]]);
 }
 
 /** Tests which indices are in a bag and are not padding: [bags, length], or [bags, total]. */

@@ -1,6 +1,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
@@ -47,10 +48,10 @@ export function embedding(...values: unknown[]): Tensor {
   checkTable("embedding", weight);
   const index = wholeIndices("embedding", "indices", indices);
   const padding = paddingRow("embedding", weight, paddingIndex);
-  checkRank("embedding", [...index.shape, weight.shape[1]!]);
-  checkSomethingToName("embedding", index, weight.shape[0]!);
+  checkRank("embedding", [...index.shape, weight.shape[1]]);
+  checkSomethingToName("embedding", index, weight.shape[0]);
   const output = rowsOf(index, weight);
-  const rows = weight.shape[0]!;
+  const rows = weight.shape[0];
   record("embedding", [weight], [output], [index], ([gradient], [saved]) => [rowSums(gradient, saved, rows, padding)]);
   return output;
 }
@@ -95,5 +96,5 @@ function rowSums(gradient: Tensor, index: Tensor<IndexDType>, rows: number, padd
     hasFactors: false,
   } as const;
   const bags = { operation: "embedding", indices, offsets: indices, attributes };
-  return tableGradient(reshape(gradient, [index.size, gradient.shape.at(-1)!]), undefined, [indices], bags);
+  return tableGradient(reshape(gradient, [index.size, lastElement(gradient.shape)]), undefined, [indices], bags);
 }

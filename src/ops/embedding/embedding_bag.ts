@@ -66,7 +66,7 @@ export function embeddingBag(...values: unknown[]): Tensor {
   if (options.offsets) wholeIndices("embeddingBag", "offsets", options.offsets);
   if (options.offsets && includeLastOffset && options.offsets.size === 0)
     throw new ShapeError("embeddingBag", "noOffset", "expected at least one offset with includeLastOffset, got none");
-  checkSomethingToName("embeddingBag", index, weight.shape[0]!);
+  checkSomethingToName("embeddingBag", index, weight.shape[0]);
   return underName("embeddingBag", () =>
     tidy(() =>
       bagRows(
@@ -139,7 +139,7 @@ function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBag
   const indices = contiguous(index);
   const offsets = options.offsets ? allOffsets(options.offsets, indices, includeLastOffset) : indices;
   const [bags, length] = options.offsets ? [offsets.size - 1, null] : tupleOf(index.shape, 2);
-  const attributes = { mode, bags, length, rows: weight.shape[0]!, padding, hasFactors: false };
+  const attributes = { mode, bags, length, rows: weight.shape[0], padding, hasFactors: false };
   return { operation: "embeddingBag", indices, offsets, attributes };
 }
 

@@ -37,7 +37,7 @@ export function wholeIndices(operation: string, what: string, index: Tensor): Te
 /** Normalizes the padding row; negative values count from the end. @throws {ArgumentError} if it is out of range. */
 export function paddingRow(operation: string, weight: Tensor, paddingIndex: number | undefined): number | undefined {
   if (paddingIndex === undefined) return undefined;
-  const rows = weight.shape[0]!;
+  const rows = weight.shape[0];
   if (!Number.isInteger(paddingIndex) || paddingIndex < -rows || paddingIndex >= rows)
     throw new ArgumentError(
       operation,

@@ -94,7 +94,7 @@ export function grad(...values: unknown[]): Tensor[] {
   const observe = (target: NonNullable<GradientTarget>, incoming: Tensor): boolean => {
     let isFound = false;
     for (let index = 0; index < inputs.length; index++) {
-      if (!isSameTarget(edgeOf(inputs[index]!) ?? inputs[index]!, target)) continue;
+      if (!isSameTarget(edgeOf(inputs[index]) ?? inputs[index], target)) continue;
       results[index] = incoming;
       isFound = true;
     }
@@ -106,7 +106,7 @@ export function grad(...values: unknown[]): Tensor[] {
     throw new AutogradError(
       "grad",
       "unused",
-      `the outputs do not depend on input ${unused} (${inputs[unused]!.describe()}); { allowUnused: true } returns ` +
+      `the outputs do not depend on input ${unused} (${inputs[unused].describe()}); { allowUnused: true } returns ` +
         "null for it",
     );
   return results as Tensor[];

@@ -57,18 +57,18 @@ export function gradcheck(...values: unknown[]): true {
     );
   const random = generator(seed);
   const all = compute(...inputs);
-  const indices = [...all.keys()].filter((index) => all[index]!.requiresGrad);
-  const outputs = indices.map((index) => all[index]!);
+  const indices = [...all.keys()].filter((index) => all[index].requiresGrad);
+  const outputs = indices.map((index) => all[index]);
   const cotangents = outputs.map((output) => Float64Array.from({ length: numbersOf(output) }, () => random() * 2 - 1));
   const weighted = (): number =>
     noGrad(() => {
       const results = compute(...inputs);
-      return indices.reduce((total, index, at) => total + dot(results[index]!.dataSync(), cotangents[at]!), 0);
+      return indices.reduce((total, index, at) => total + dot(results[index].dataSync(), cotangents[at]), 0);
     });
   const gradOutputs = outputs.map((output, index) =>
     isComplex(output.dtype)
-      ? toDType(fromPairs(cotangents[index]!, output.shape), output.dtype)
-      : tensor(cotangents[index]!, { dtype: output.dtype, shape: output.shape }),
+      ? toDType(fromPairs(cotangents[index], output.shape), output.dtype)
+      : tensor(cotangents[index], { dtype: output.dtype, shape: output.shape }),
   );
   const analytical = grad(outputs, checked, { gradOutputs, allowUnused: true });
   for (const [at, input] of checked.entries())
@@ -100,7 +100,7 @@ function tensorsOf(result: unknown): readonly Tensor[] {
 const numbersOf = ({ size, dtype }: Tensor): number => size * (isComplex(dtype) ? 2 : 1);
 
 const dot = (a: ArrayLike<number | bigint>, b: Float64Array): number =>
-  b.reduce((total, weight, index) => total + Number(a[index]!) * weight, 0);
+  b.reduce((total, weight, index) => total + Number(a[index]) * weight, 0);
 
 function compare(
   input: Tensor,
@@ -115,7 +115,7 @@ function compare(
   const found = analytical?.dataSync() as Float64Array | undefined;
   for (let index = 0; index < numbersOf(input); index++) {
     const element = input.offset * parts + index;
-    const value = stored[element]!;
+    const value = stored[element];
     stored[element] = value + epsilon;
     const above = weighted();
     stored[element] = value - epsilon;

@@ -145,7 +145,7 @@ function asNode(
 ): (Tensor | null)[] {
   const results = node.targets.map((target, at) => {
     if (!needs[at] || target === null) return null;
-    return like(target instanceof Tensor ? outputOf(target) : target.node.outputs[target.output]!, abstractTensor);
+    return like(target instanceof Tensor ? outputOf(target) : target.node.outputs[target.output], abstractTensor);
   });
   const kept = [...results.keys()].filter((at) => results[at] !== null);
   const arrived = [...gradients.keys()].filter((at) => gradients[at] !== null);

@@ -67,14 +67,14 @@ export function gatherAlong<D extends DType>(
   from: IndexSource = {},
 ): Tensor<D> {
   if (x.rank === 0) return reshape(gatherAlong(operation, reshape(x, [1]), reshape(index, [1]), 0, from), []);
-  checkSomethingToName(operation, index, x.shape[axis]!);
-  const reached = index.shape.with(axis, x.shape[axis]!);
+  checkSomethingToName(operation, index, x.shape[axis]);
+  const reached = index.shape.with(axis, x.shape[axis]);
   using part = sameShape(reached, x.shape) ? null : leadingPart(x, reached);
   const attributes = { operation, dim: axis, ...from };
   const output = execute(gatherPrimitive, [part ?? x, index], index.shape, x.dtype, attributes, operation);
   const { shape } = x;
   record(operation, [x], [output], [index], ([gradient], [saved]) => {
-    const places = from.wraps ? fromTheFront(operation, saved, shape[axis]!) : saved;
+    const places = from.wraps ? fromTheFront(operation, saved, shape[axis]) : saved;
     return [scatterAddAlong("scatterAdd", filled(shape, gradient.dtype, 0), places, gradient, axis)];
   });
   return output;
@@ -113,7 +113,7 @@ export function indexSelectAlong<D extends DType>(
   operation = "indexSelect",
 ): Tensor<D> {
   if (x.rank === 0) return reshape(indexSelectAlong(reshape(x, [1]), vector, 0, operation), []);
-  checkSomethingToName(operation, vector, x.shape[axis]!);
+  checkSomethingToName(operation, vector, x.shape[axis]);
   const attributes = { operation, dim: axis, axes: [axis] };
   const shape = x.shape.with(axis, vector.size);
   using along = alongAxis(vector, x, axis);
@@ -152,7 +152,7 @@ export function indexAddAlong<D extends DType>(
  * disposes of.
  */
 export function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<IndexDType> {
-  const strides = x.shape.map((_, at) => (at === axis ? vector.strides[0]! : 0));
+  const strides = x.shape.map((_, at) => (at === axis ? vector.strides[0] : 0));
   return new Tensor(vector.storage, vector.dtype, x.shape.with(axis, vector.size), strides, vector.offset);
 }
 
@@ -173,9 +173,9 @@ export function scattered<D extends DType>(
   attributes: ScatterAttributes,
 ): Tensor<D> {
   const { operation, dim } = attributes;
-  checkSomethingToName(operation, index, x.shape[dim]!);
+  checkSomethingToName(operation, index, x.shape[dim]);
   if (source.size === 0) return noGrad(() => clone(x));
-  const reached = source.shape.with(dim, x.shape[dim]!);
+  const reached = source.shape.with(dim, x.shape[dim]);
   if (sameShape(reached, x.shape))
     return execute(scatterPrimitive, [x, index, source], x.shape, x.dtype, attributes, operation);
   const output = noGrad(() => clone(x));
@@ -195,7 +195,7 @@ export function scatteredOthers<D extends DType>(
   source: Tensor<D>,
   attributes: ScatterOthersAttributes,
 ): Tensor<D> {
-  using used = leadingPart(x, source.shape.with(attributes.dim, x.shape[attributes.dim]!));
+  using used = leadingPart(x, source.shape.with(attributes.dim, x.shape[attributes.dim]));
   return execute(
     scatterOthersPrimitive,
     [used, index, source],

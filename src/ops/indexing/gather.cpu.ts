@@ -10,7 +10,7 @@ import { errorWithRange } from "./range.cpu.ts";
 export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, index], outputs: [output], attributes }) {
     const { operation, dim, wraps = false } = attributes;
-    const size = x.shape[dim]!;
+    const size = x.shape[dim];
     const operands = [x, index, output];
     const status = gatherCall.status(
       {
@@ -18,7 +18,7 @@ export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tenso
         indexDtype: index.dtype,
         offsets: [x.offset, index.offset, output.offset],
         size,
-        stride: x.strides[dim]!,
+        stride: x.strides[dim],
         wraps,
         nest: collapse(output.shape, [plainList(x.strides).with(dim, 0), index.strides, output.strides]),
       },

@@ -8,7 +8,7 @@ import { checkRangeLater } from "./range.metal.ts";
 export const gatherMetal: MetalImplementation<IndexAttributes, [Tensor, Tensor], [Tensor]> = {
   unsupported: noFloat64,
   run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, ...caller } }) {
-    const size = x.shape[dim]!;
+    const size = x.shape[dim];
     const check = checkRangeLater({ operation, index: index, size, ...caller });
     const { grid, threadgroup, loop } = mergedLoop(output.shape, [
       { tensor: x, strides: x.strides.with(dim, 0) },
@@ -19,7 +19,7 @@ export const gatherMetal: MetalImplementation<IndexAttributes, [Tensor, Tensor],
       file: "indexing/gather.metal",
       name: `gather_${metalBitsOf(x.dtype)}_${metalTypeOf(index.dtype)}`,
       operands: [reads(x), reads(index), writes(output)],
-      parameters: gatherParameters.bytes({ loop, size, stride: x.strides[dim]! }),
+      parameters: gatherParameters.bytes({ loop, size, stride: x.strides[dim] }),
       grid,
       threadgroup,
     });

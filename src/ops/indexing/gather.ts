@@ -111,8 +111,8 @@ export function takeAlongDim(...values: unknown[]): Tensor {
   if (x.rank === 0) return takenAlong(x, index, 0);
   const common = broadcastShapes("takeAlongDim", x.shape.with(axis, 1), index.shape.with(axis, 1));
   return takenAlong(
-    expand(x, common.with(axis, x.shape[axis]!)),
-    expand(index, common.with(axis, index.shape[axis]!)),
+    expand(x, common.with(axis, x.shape[axis])),
+    expand(index, common.with(axis, index.shape[axis])),
     axis,
   );
 }

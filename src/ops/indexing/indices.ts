@@ -40,7 +40,7 @@ export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDTyp
  * another axis.
  */
 export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axis: number): void {
-  const fits = index.rank === x.rank && index.shape.every((size, at) => at === axis || size <= x.shape[at]!);
+  const fits = index.rank === x.rank && index.shape.every((size, at) => at === axis || size <= x.shape[at]);
   if (!fits)
     throw new ShapeError(
       operation,
@@ -119,8 +119,8 @@ function coordinates(shape: readonly number[], position: number): number[] {
   const result = new Array<number>(shape.length).fill(0);
   let remainder = position;
   for (let axis = shape.length - 1; axis >= 0; axis--) {
-    result[axis] = remainder % shape[axis]!;
-    remainder = Math.floor(remainder / shape[axis]!);
+    result[axis] = remainder % shape[axis];
+    remainder = Math.floor(remainder / shape[axis]);
   }
   return result;
 }
@@ -128,6 +128,6 @@ function coordinates(shape: readonly number[], position: number): number[] {
 /** Reads the index at a {@link distinct} position from memory. */
 export function indexAt({ index }: IndexRange, position: number): number | bigint {
   const place = coordinates(distinctShape(index.shape, index.strides), position);
-  const offset = place.reduce((sum, coordinate, axis) => sum + coordinate * index.strides[axis]!, index.offset);
-  return index.storage.array(index.dtype)[offset]!;
+  const offset = place.reduce((sum, coordinate, axis) => sum + coordinate * index.strides[axis], index.offset);
+  return index.storage.array(index.dtype)[offset];
 }

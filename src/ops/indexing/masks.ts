@@ -88,7 +88,7 @@ interface NonzeroAttributes {
 const nonzeroCpu: Implementation<NonzeroAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, starts], outputs: [output], attributes: { sizes } }) {
     const block = {
-      ...{ dtype: x.dtype, offset: x.offset, blockSize: BLOCK, selected: output.shape[0]!, rank: sizes.length },
+      ...{ dtype: x.dtype, offset: x.offset, blockSize: BLOCK, selected: output.shape[0], rank: sizes.length },
       sizes: [...sizes, ...new Array<number>(MAX_RANK - sizes.length).fill(1)],
       nest: collapse(x.shape, [x.strides]),
     };
@@ -99,7 +99,7 @@ const nonzeroCpu: Implementation<NonzeroAttributes, [Tensor, ...Tensor[]], [Tens
 const nonzeroReference: Implementation<NonzeroAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [x], outputs: [output], attributes: { sizes } }) {
     const after = sizes.map((_, axis) => elementCount(sizes.slice(axis + 1)));
-    const coordinates = (at: number) => after.map((count, axis) => BigInt(Math.floor(at / count) % sizes[axis]!));
+    const coordinates = (at: number) => after.map((count, axis) => BigInt(Math.floor(at / count) % sizes[axis]));
     store(
       output,
       flagsOf(x).flatMap((isSet, at) => (isSet ? coordinates(at) : [])),
@@ -130,7 +130,7 @@ const maskedSelectReference: Implementation<undefined, [Tensor, Tensor], [Tensor
     const to = output.storage.array(output.dtype);
     let next = output.offset;
     forEachIndex(x.shape, [x], ([at], element) => {
-      if (flags[element]) to[next++] = from[at!]!;
+      if (flags[element]) to[next++] = from[at];
     });
   },
 };
@@ -164,7 +164,7 @@ const maskedScatterReference: Implementation<MaskedScatterAttributes, [Tensor, T
     const to = output.storage.array(output.dtype);
     let next = source.offset;
     forEachIndex(x.shape, [x, output], ([at, target], element) => {
-      to[target!] = flags[element] ? values[next++]! : from[at!]!;
+      to[target] = flags[element] ? values[next++] : from[at];
     });
   },
 };

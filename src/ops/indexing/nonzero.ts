@@ -48,11 +48,11 @@ const nonzeroParameters = parameters("nonzero", { x: operand(aTensor) });
 export function placesOf(x: Tensor): Uint32Array {
   const isSet = tidy(() => noGrad(() => contiguous(x.dtype === "bool" ? x : ne(x, 0)).dataSync())) as Uint8Array;
   let count = 0;
-  for (let at = 0; at < isSet.length; at++) count += isSet[at]!;
+  for (let at = 0; at < isSet.length; at++) count += isSet[at];
   const places = new Uint32Array(count);
   for (let at = 0, next = 0; next < count; at++) {
     places[next] = at; // the next element overwrites this entry unless this element is nonzero
-    next += isSet[at]!;
+    next += isSet[at];
   }
   return places;
 }
@@ -65,10 +65,10 @@ export function coordinatesOf(places: Uint32Array, shape: Shape, axes: readonly 
   const coordinates = new BigInt64Array(places.length * axes.length);
   const words = new Uint32Array(coordinates.buffer);
   for (const [column, axis] of axes.entries()) {
-    const size = shape[axis]!;
+    const size = shape[axis];
     const after = elementCount(shape.slice(axis + 1));
     for (let row = 0, to = 2 * column; row < places.length; row++, to += 2 * axes.length)
-      words[to] = Math.floor(places[row]! / after) % size;
+      words[to] = Math.floor(places[row] / after) % size;
   }
   return coordinates;
 }
@@ -77,7 +77,7 @@ export function coordinatesOf(places: Uint32Array, shape: Shape, axes: readonly 
 export function indexOf(places: Uint32Array): Tensor<"int64"> {
   const index = new BigInt64Array(places.length);
   const words = new Uint32Array(index.buffer); // the low words come first, as in `coordinatesOf`
-  for (let row = 0; row < places.length; row++) words[2 * row] = places[row]!;
+  for (let row = 0; row < places.length; row++) words[2 * row] = places[row];
   return tensor(index);
 }
 

@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { lastElement } from "../../core/collections.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { oneHotCall } from "./primitive.ts";
@@ -6,7 +7,7 @@ import { checkRangeOnCpu } from "./range.cpu.ts";
 
 export const oneHotCpu: Implementation<undefined, [Tensor], [Tensor]> = {
   run({ operation, inputs: [index], outputs: [output] }) {
-    const classes = output.shape.at(-1)!;
+    const classes = lastElement(output.shape);
     checkRangeOnCpu({ operation, index: index, size: classes });
     oneHotCall(
       operation,

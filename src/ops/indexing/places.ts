@@ -37,7 +37,7 @@ const placesCpu: Implementation<PlacesAttributes, readonly Tensor[], [Tensor]> =
       ...new Array<Value>(MOST_LISTS - values.length).fill(rest),
     ];
     const block = {
-      ...{ dtype: inputs[0]!.dtype, lists: inputs.length, sizes: filled(sizes, 0), offset: places.offset },
+      ...{ dtype: inputs[0].dtype, lists: inputs.length, sizes: filled(sizes, 0), offset: places.offset },
       offsets: filled(
         inputs.map(({ offset }) => offset),
         0,
@@ -45,7 +45,7 @@ const placesCpu: Implementation<PlacesAttributes, readonly Tensor[], [Tensor]> =
       nest: collapse(shape, [...filled(strides, places.strides), places.strides]),
     };
     indexPlacesCall(operation, block, [...filled<Tensor | undefined>(inputs, undefined), places, found]);
-    if (found[0]! >= 0) throw outOfRange(operation, { inputs, sizes, shape }, found[0]!);
+    if (found[0] >= 0) throw outOfRange(operation, { inputs, sizes, shape }, found[0]);
   },
 };
 
@@ -94,7 +94,7 @@ function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<
   let places: Tensor<"int64"> | undefined;
   let isRight: Tensor<"bool"> | undefined;
   for (const [at, index] of indices.entries()) {
-    const size = BigInt(sizes[at]!);
+    const size = BigInt(sizes[at]);
     const given = toDType(index, "int64");
     const place = where(lt(given, 0n), add(given, size), given);
     if (indices.length === 1) return place; // an index out of range stays out of range
@@ -114,11 +114,11 @@ function outOfRange(
   const at = shape.map((size, axis) => Math.floor(element / elementCount(shape.slice(axis + 1))) % size);
   const values = inputs.map((index) => {
     const strides = broadcastStrides(index.shape, index.strides, shape);
-    const offset = at.reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, index.offset);
-    return Number(index.storage.array(index.dtype)[offset]!);
+    const offset = at.reduce((sum, coordinate, axis) => sum + coordinate * strides[axis], index.offset);
+    return Number(index.storage.array(index.dtype)[offset]);
   });
-  const wrong = values.findIndex((value, list) => value < -sizes[list]! || value >= sizes[list]!);
-  const [size, value] = [sizes[Math.max(wrong, 0)]!, wrong < 0 ? "a value that has since changed" : values[wrong]];
+  const wrong = values.findIndex((value, list) => value < -sizes[list] || value >= sizes[list]);
+  const [size, value] = [sizes[Math.max(wrong, 0)], wrong < 0 ? "a value that has since changed" : values[wrong]];
   return new ShapeError(
     operation,
     "indexOutOfRange",

@@ -11,7 +11,7 @@ export function checkRangeOnCpu(range: IndexRange): void {
   using index = distinct(range.index);
   const { dtype, offset, shape, strides } = index;
   findOutOfRangeCall(operation, { dtype, offset, size, except, nest: collapse(shape, [strides]) }, [index, found]);
-  const position = found[0]!;
+  const position = found[0];
   if (position >= 0) throw indexError(range, position, indexAt(range, position));
 }
 

@@ -67,7 +67,7 @@ export function findLater(
   const check = checkLater(metalContext(), {
     isDone: () => memory.whenReady() === null,
     run() {
-      const position = new Uint32Array(memory.contents(), 0, 1)[0]!;
+      const position = new Uint32Array(memory.contents(), 0, 1)[0];
       first.dispose();
       first.storage.release();
       try {

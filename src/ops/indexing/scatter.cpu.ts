@@ -40,12 +40,12 @@ function slicesOf(operands: readonly Tensor[], { dim }: IndexAttributes) {
     dtype: x.dtype,
     indexDtype: index.dtype,
     offsets: operands.map(({ offset }) => offset),
-    length: source.shape[dim]!,
-    size: x.shape[dim]!,
-    strides: all.map((strides) => strides[dim]!),
+    length: source.shape[dim],
+    size: x.shape[dim],
+    strides: all.map((strides) => strides[dim]),
     slices: collapse(x.shape.with(dim, 1), all),
   };
 }
 
 const refusal = (error: OrchardError, [x, index]: readonly Tensor[], { operation, dim, axes }: IndexAttributes) =>
-  errorWithRange(error, { operation, index: index!, size: x!.shape[dim]!, axes });
+  errorWithRange(error, { operation, index: index, size: x.shape[dim], axes });

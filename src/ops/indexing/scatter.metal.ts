@@ -52,7 +52,7 @@ interface Kernel {
 /** Sorts the indices. Then one thread per element of x combines the elements scattered to it. */
 function launchSorted(kernel: Kernel, { index, ...operands }: Operands, attributes: IndexAttributes): TicketRange {
   const { operation, dim, axes, isSigned } = attributes;
-  const check = checkRangeLater({ operation, index, size: operands.x.shape[dim]!, axes, isSigned });
+  const check = checkRangeLater({ operation, index, size: operands.x.shape[dim], axes, isSigned });
   using indices = distinctBut(index, dim);
   using keys = scratchTensor(indices.shape, indices.dtype);
   using order = scratchTensor(indices.shape, "int64");
@@ -64,7 +64,7 @@ function launchSorted(kernel: Kernel, { index, ...operands }: Operands, attribut
 /** Returns {@link distinct} of all axes but `dim`, along which every element of the source is scattered. */
 const distinctBut = (index: Tensor, dim: number): Tensor => {
   using once = distinct(index);
-  return new Tensor(index.storage, index.dtype, once.shape.with(dim, index.shape[dim]!), index.strides, index.offset);
+  return new Tensor(index.storage, index.dtype, once.shape.with(dim, index.shape[dim]), index.strides, index.offset);
 };
 
 type Sorted = Omit<Operands, "index"> & { readonly keys: Tensor; readonly order: Tensor };
@@ -86,11 +86,11 @@ function launchRuns({ name, constants }: Kernel, { x, source, keys, order, outpu
     parameters: scatterParameters.bytes({
       loop,
       inner: elementCount(x.shape.slice(dim + 1)),
-      size: x.shape[dim]!,
-      length: source.shape[dim]!,
-      sourceStride: source.strides[dim]!,
-      keyStride: keys.strides[dim]!,
-      outputStride: output.strides[dim]!,
+      size: x.shape[dim],
+      length: source.shape[dim],
+      sourceStride: source.strides[dim],
+      keyStride: keys.strides[dim],
+      outputStride: output.strides[dim],
     }),
     grid,
     threadgroup,

@@ -11,14 +11,14 @@ export const scatterReference: Implementation<ScatterAttributes> = {
     const [x, , source] = inputs;
     const { way, includesSelf } = attributes;
     const targets = targetsOf(call);
-    if (isFloat(x!.dtype)) {
-      const state = toNumbers(x!);
-      putAll(state, toNumbers(source!), targets, { put: ofNumbers[way], includesSelf });
-      store(outputs[0]!, state);
+    if (isFloat(x.dtype)) {
+      const state = toNumbers(x);
+      putAll(state, toNumbers(source), targets, { put: ofNumbers[way], includesSelf });
+      store(outputs[0], state);
     } else {
-      const state = toIntegers(x!);
-      putAll(state, toIntegers(source!), targets, { put: ofIntegers[way], includesSelf });
-      store(outputs[0]!, state);
+      const state = toIntegers(x);
+      putAll(state, toIntegers(source), targets, { put: ofIntegers[way], includesSelf });
+      store(outputs[0], state);
     }
   },
 };
@@ -27,32 +27,32 @@ export const scatterOthersReference: Implementation<ScatterOthersAttributes> = {
   run(call) {
     const { inputs, outputs, attributes } = call;
     const targets = targetsOf(call);
-    const before = toNumbers(inputs[0]!);
+    const before = toNumbers(inputs[0]);
     if (!attributes.includesSelf) before.fill(1);
     const after = new Float64Array(before.length).fill(1);
-    const values = toNumbers(inputs[2]!);
+    const values = toNumbers(inputs[2]);
     const products = new Float64Array(values.length);
     for (const [element, target] of targets.entries()) {
-      products[element] = before[target]!;
-      before[target]! *= values[element]!;
+      products[element] = before[target];
+      before[target] *= values[element];
     }
     for (const [element, target] of [...targets.entries()].reverse()) {
-      products[element]! *= after[target]!;
-      after[target]! *= values[element]!;
+      products[element] *= after[target];
+      after[target] *= values[element];
     }
-    store(outputs[0]!, products);
+    store(outputs[0], products);
   },
 };
 
 /** For each element of the source in row-major order, the position of the element of x that its index selects. */
 function targetsOf({ inputs: [x, index, source], attributes }: OperationCall<IndexAttributes>): readonly number[] {
   const { operation, dim, axes, isSigned } = attributes;
-  checkRange({ operation, index: index!, size: x!.shape[dim]!, axes, isSigned });
-  const indices = toIntegers(index!);
-  const strides = rowMajorStrides(x!.shape);
+  checkRange({ operation, index: index, size: x.shape[dim], axes, isSigned });
+  const indices = toIntegers(index);
+  const strides = rowMajorStrides(x.shape);
   const targets = new Array<number>(indices.length);
-  forEachIndex(source!.shape, [{ strides: strides.with(dim, 0), offset: 0 }], ([offset], element) => {
-    targets[element] = offset! + Number(indices[element]!) * strides[dim]!;
+  forEachIndex(source.shape, [{ strides: strides.with(dim, 0), offset: 0 }], ([offset], element) => {
+    targets[element] = offset + Number(indices[element]) * strides[dim];
   });
   return targets;
 }

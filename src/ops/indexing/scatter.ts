@@ -76,7 +76,7 @@ export function scatterAlong<D extends DType>(
 ): Tensor<D> {
   if (x.rank === 0)
     return reshape(scatterAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0, from), []);
-  checkSomethingToName(operation, index, x.shape[axis]!);
+  checkSomethingToName(operation, index, x.shape[axis]);
   if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // copies x, connected to both inputs
   using used = leadingPart(source, index.shape);
   const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true, ...from });
@@ -105,8 +105,8 @@ function winnersOf(
     const isRepeated = (at: number) => at !== axis && index.strides[at] === 0 && index.shape[at] === shape[at];
     const once = (sizes: Shape): Shape => sizes.map((size, at) => (isRepeated(at) ? 1 : size));
     const distinct = leading(index, once(index.shape));
-    const line = distinct.shape.map((_, at) => (at === axis ? distinct.shape[axis]! : 1));
-    const places = expand(reshape(arange(0, distinct.shape[axis]!, { dtype: "int64" }), line), distinct.shape);
+    const line = distinct.shape.map((_, at) => (at === axis ? distinct.shape[axis] : 1));
+    const places = expand(reshape(arange(0, distinct.shape[axis], { dtype: "int64" }), line), distinct.shape);
     const attributes = { operation, dim: axis, way: "last", includesSelf: true } as const;
     const winners = scattered(filled(once(shape), "int64", -1n), distinct, places, attributes);
     return { winners, isWinner: eq(gatherAlong(operation, winners, distinct, axis), places) };

@@ -101,7 +101,7 @@ export function checkSourceDType(operation: string, x: Tensor, source: Tensor): 
 
 /** @internal */
 export function checkSourceShape(operation: string, index: Tensor, source: Tensor): void {
-  const fits = index.rank === source.rank && index.shape.every((size, axis) => size <= source.shape[axis]!);
+  const fits = index.rank === source.rank && index.shape.every((size, axis) => size <= source.shape[axis]);
   if (!fits)
     throw new ShapeError(
       operation,

@@ -148,7 +148,7 @@ function reduced(operation: string, call: Call): Tensor {
   return underName(operation, () =>
     tidy(() => {
       if (x.rank === 0) return reshape(computed(operation, withAnAxis(call)), []);
-      checkSomethingToName(operation, index, x.shape[axis]!);
+      checkSomethingToName(operation, index, x.shape[axis]);
       if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both inputs
       return computed(operation, { ...call, source: leading(source, index.shape) });
     }),
@@ -203,7 +203,7 @@ function products(operation: string, call: Call): Tensor {
     const savedCall = { ...call, x: savedX, source: savedSource, index: at };
     if (!isGradEnabled()) return factorsOf(operation, gradient, savedCall, needs);
     const composed = ([first, second]: readonly Tensor[]) =>
-      composedProducts(operation, { ...savedCall, x: first!, source: second! });
+      composedProducts(operation, { ...savedCall, x: first, source: second });
     return composedGradients(composed, [savedX, savedSource], needs, gradient);
   });
   return result;
@@ -238,7 +238,7 @@ function composedProducts(operation: string, call: Call): Tensor {
   const order = argsort(index, { dim: axis });
   const sorted = gatherAlong(operation, index, order, axis);
   let running = gatherAlong(operation, source, order, axis);
-  const size = index.shape[axis]!;
+  const size = index.shape[axis];
   for (let step = 1; step < size; step *= 2) {
     const part = <D extends DType>(tensor: Tensor<D>, start: number): Tensor<D> =>
       narrow(tensor, axis, start, size - step);

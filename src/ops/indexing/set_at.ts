@@ -159,8 +159,8 @@ function onlyVector([first, ...others]: readonly Step[]): Tensor<IndexDType> | u
 /** Replaces slices along the first axis. */
 function replacedSlices(operation: string, x: Tensor, index: Tensor<IndexDType>, written: Tensor): Tensor {
   const source = broadcastTo(operation, written, x.shape.with(0, index.size));
-  checkSomethingToName(operation, index, x.shape[0]!);
-  const places = fromTheFront(operation, index, x.shape[0]!);
+  checkSomethingToName(operation, index, x.shape[0]);
+  const places = fromTheFront(operation, index, x.shape[0]);
   return scatterAlong(operation, x, alongAxis(places, source, 0), source, 0);
 }
 
@@ -181,7 +181,7 @@ function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
 
 /** Replaces rows. If several values have the same row, the last one wins. */
 function replacedRows(operation: string, { rows, places }: Rows, source: Tensor): Tensor {
-  checkSomethingToName(operation, places, rows.shape[0]!);
+  checkSomethingToName(operation, places, rows.shape[0]);
   if (places.size === 0 || rows.size === 0) return rows;
   const along = reshape(places, [places.size, ...rows.shape.slice(1).map(() => 1)]);
   return scatterAlong(operation, rows, expand(along, source.shape), source, 0);

@@ -147,7 +147,7 @@ export function basicView(operation: string, x: Tensor, steps: readonly Step[]):
 }
 
 function selected(operation: string, x: Tensor, view: Tensor, axis: number, index: number): Tensor {
-  const size = view.shape[axis]!;
+  const size = view.shape[axis];
   if (Number.isInteger(index) && index >= -size && index < size) return select(view, axis, index);
   throw new ShapeError(
     operation,
@@ -201,11 +201,11 @@ export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAx
   const shape = broadcastShapes(operation, ...indices.map((index) => index.shape));
   const axes = lists.map(({ axis }) => axis);
   const leading = axes.map((_, at) => at);
-  const sizes = axes.map((axis) => view.shape[axis]!);
+  const sizes = axes.map((axis) => view.shape[axis]);
   const together = movedim(view, axes, leading);
   const others = together.shape.slice(axes.length);
-  const isAdjacent = axes.every((axis, at) => axis === axes[0]! + at);
-  const start = isAdjacent ? axes[0]! : 0;
+  const isAdjacent = axes.every((axis, at) => axis === axes[0] + at);
+  const start = isAdjacent ? axes[0] : 0;
   const front = shape.map((_, at) => at);
   const moved = front.map((at) => at + start);
   return {

@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type TriangleAttributes, triangleCall } from "./primitive.ts";
 
@@ -11,8 +12,8 @@ export const triangleCpu: Implementation<TriangleAttributes, [Tensor], [Tensor]>
         dtype,
         offsets: [x.offset, output.offset],
         ...attributes,
-        columns: shape.at(-1)!,
-        stride: strides.at(-1)!,
+        columns: lastElement(shape),
+        stride: lastElement(strides),
         rows: { shape: shape.slice(0, -1), strides: [strides.slice(0, -1)] },
       },
       [x, output],

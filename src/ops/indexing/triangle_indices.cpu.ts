@@ -16,7 +16,7 @@ export interface TriangleIndicesAttributes {
 
 const triangleIndicesCpu: Implementation<TriangleIndicesAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, outputs: [output], attributes }) {
-    triangleIndicesCall(operation, { ...attributes, count: output.shape[1]! }, [output]);
+    triangleIndicesCall(operation, { ...attributes, count: output.shape[1] }, [output]);
   },
 };
 

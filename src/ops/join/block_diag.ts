@@ -1,5 +1,6 @@
 import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
@@ -49,15 +50,15 @@ const blockDiagParameters = parameters("blockDiag", { tensors: operand(tensorsIn
 function placed(blocks: readonly Tensor[]): Tensor {
   const ends = (axis: 0 | 1): number[] => {
     let end = 0;
-    return blocks.map((block) => (end += block.shape[axis]!));
+    return blocks.map((block) => (end += block.shape[axis]));
   };
   const [rows, columns] = [ends(0), ends(1)];
   const [{ dtype }] = tupleOf(blocks, 1);
-  const output = filled(checkShape("blockDiag", [rows.at(-1)!, columns.at(-1)!]), dtype, 0, "blockDiag");
+  const output = filled(checkShape("blockDiag", [lastElement(rows), lastElement(columns)]), dtype, 0, "blockDiag");
   const shapes = blocks.map(({ shape }) => tupleOf(shape, 2));
   const part = (whole: Tensor, at: number): Tensor => {
-    const [height, width] = shapes[at]!;
-    return narrow(narrow(whole, 0, rows[at]! - height, height), 1, columns[at]! - width, width);
+    const [height, width] = shapes[at];
+    return narrow(narrow(whole, 0, rows[at] - height, height), 1, columns[at] - width, width);
   };
   for (const [at, block] of blocks.entries()) if (block.size > 0) copyInto(part(output, at), block);
   record("blockDiag", blocks, [output], [], ([gradient], _saved, needs) =>

@@ -53,7 +53,7 @@ function joined<D extends DType>(
   const [sizes, starts]: [number[], number[]] = [[], []];
   let total = 0;
   for (const x of tensors) {
-    const size = isNothing(x) ? 0 : plainList(x.shape)[axis]!;
+    const size = isNothing(x) ? 0 : plainList(x.shape)[axis];
     sizes.push(size);
     starts.push(total);
     total += size;
@@ -62,8 +62,8 @@ function joined<D extends DType>(
   const output = emptyFor(tensors, shape, commonDType(tensors), operation) as Tensor<D>;
   for (const [index, x] of tensors.entries()) {
     if (x.size === 0) continue;
-    const offset = starts[index]! * plainList(output.strides)[axis]!;
-    using part = new Tensor(output.storage, output.dtype, shape.with(axis, sizes[index]!), output.strides, offset);
+    const offset = starts[index] * plainList(output.strides)[axis];
+    using part = new Tensor(output.storage, output.dtype, shape.with(axis, sizes[index]), output.strides, offset);
     copyInto(part, x);
   }
   if (!needsGradient(...tensors)) return output;
@@ -71,7 +71,7 @@ function joined<D extends DType>(
   record(operation, tensors, [output], [], ([gradient], _, needs) =>
     specs.map(({ shape, dtype }, index) => {
       if (!needs[index]) return null;
-      return reshape(toDType(narrow(gradient, axis, starts[index]!, sizes[index]!), dtype), shape);
+      return reshape(toDType(narrow(gradient, axis, starts[index], sizes[index]), dtype), shape);
     }),
   );
   return output;
@@ -100,7 +100,7 @@ export function stack(...values: unknown[]): Tensor {
         `expected tensors of equal shape, got ${x.describe()} as tensor ${index} and ${first.describe()} as the first`,
       );
   const slices = tensors.map((x) => unsqueeze(x, axis));
-  return joined("stack", slices, slices[0]!, axis);
+  return joined("stack", slices, slices[0], axis);
 }
 
 const stackParameters = parameters("stack", joining);
@@ -109,7 +109,7 @@ const stackParameters = parameters("stack", joining);
 const isNothing = (x: Tensor): boolean => x.rank === 1 && x.shape[0] === 0;
 
 const commonDType = (tensors: readonly Tensor[]): DType =>
-  tensors.reduce<DType>((dtype, x) => promote(dtype, x.dtype), tensors[0]!.dtype);
+  tensors.reduce<DType>((dtype, x) => promote(dtype, x.dtype), tensors[0].dtype);
 
 function firstOf<D extends DType>(operation: string, tensors: readonly Tensor<D>[]): Tensor<D> {
   const [first] = tensors;

@@ -120,7 +120,7 @@ function placesOf(size: number, r: number, withReplacement: boolean, rows: numbe
   const apart = withReplacement ? 0 : 1;
   const row = Array.from({ length: r }, (_, at) => at * apart);
   for (let start = 0; start < places.length; start += r) {
-    for (let at = 0; at < r; at++) places[start + at] = BigInt(row[at]!);
+    for (let at = 0; at < r; at++) places[start + at] = BigInt(row[at]);
     let last = r - 1;
     while (last >= 0 && row[last] === size - 1 - (r - 1 - last) * apart) last--;
     for (let at = last, next = (row[last] ?? 0) + 1; at >= 0 && at < r; at++, next += apart) row[at] = next;

@@ -30,7 +30,7 @@ export function diag(...values: unknown[]): Tensor {
   checkOffset("diag", offset);
   if (x.rank === 2) return diagonal(x, { offset });
   if (x.rank !== 1) throw new ShapeError("diag", "wrongRank", `expected a vector or a matrix, got ${x.describe()}`);
-  const size = x.shape[0]! + Math.abs(offset);
+  const size = x.shape[0] + Math.abs(offset);
   return embed(x, [size, size], (whole) => diagonal(whole, { offset }), "diag");
 }
 diag.method = "same" as const;

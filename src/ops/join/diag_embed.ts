@@ -1,3 +1,4 @@
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { axis, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -32,7 +33,7 @@ export function diagEmbed(...values: unknown[]): Tensor {
   if (row === column)
     throw new ShapeError("diagEmbed", "axisTwice", `expected two axes, got dim1 ${dim1} and dim2 ${dim2}`);
   checkOffset("diagEmbed", offset);
-  const size = x.shape.at(-1)! + Math.abs(offset);
+  const size = lastElement(x.shape) + Math.abs(offset);
   const others = x.shape.slice(0, -1).values();
   const shape = Array.from({ length: rank }, (_, at) => (at === row || at === column ? size : others.next().value!));
   return embed(

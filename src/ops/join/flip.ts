@@ -27,7 +27,7 @@ export function flip(...values: unknown[]): Tensor {
   const isReversed = x.shape.map((size, axis) => axes.includes(axis) && size > 0);
   const strides = x.strides.map((stride, axis) => (isReversed[axis] ? -stride : stride));
   const start = x.shape.reduce(
-    (sum, size, axis) => sum + (isReversed[axis] ? (size - 1) * x.strides[axis]! : 0),
+    (sum, size, axis) => sum + (isReversed[axis] ? (size - 1) * x.strides[axis] : 0),
     x.offset,
   );
   const reversed = new Tensor(x.storage, x.dtype, x.shape, strides, x.size === 0 ? x.offset : start);

@@ -3,6 +3,7 @@ import { checkElements, emptyFor, execute, underName } from "../../backend/dispa
 import type { NameOf } from "../../backend/enumeration.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { firstBackend } from "../../backend/registry.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -84,11 +85,11 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
       const cropped = crop(x, before, after);
       const added = (sizes: Sizes): Sizes => sizes.map((size) => Math.max(size, 0));
       const [leads, tails] = [added(before), added(after)];
-      for (let axis = 0; axis < x.rank; axis++) checkBorder(cropped.shape[axis]!, leads[axis]!, tails[axis]!, mode);
+      for (let axis = 0; axis < x.rank; axis++) checkBorder(cropped.shape[axis], leads[axis], tails[axis], mode);
       if (hasPadKernel(x)) return inOnePass(cropped, { mode, before: leads, after: tails });
       if (isWrittenInPlace(x)) return bordered(cropped, leads, tails, mode);
       const result = cropped.shape.reduce(
-        (partial, _size, axis) => borderAlong(partial, axis, leads[axis]!, tails[axis]!, mode),
+        (partial, _size, axis) => borderAlong(partial, axis, leads[axis], tails[axis], mode),
         cropped,
       );
       return result === cropped ? copyOf("pad", result) : result;
@@ -99,7 +100,7 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
 type Sizes = readonly number[];
 
 const paddedSizes = ({ shape }: Tensor, before: Sizes, after: Sizes): number[] =>
-  plainList(shape).map((size, axis) => before[axis]! + size + after[axis]!);
+  plainList(shape).map((size, axis) => before[axis] + size + after[axis]);
 
 /** Pads in one call. The gradient of padding with copies is the sum over the copies, and vice versa. */
 function inOnePass(x: Tensor, attributes: PadAttributes): Tensor {
@@ -111,7 +112,7 @@ function inOnePass(x: Tensor, attributes: PadAttributes): Tensor {
 
 function withoutCopies(gradient: Tensor, attributes: PadAttributes): Tensor {
   const { before, after } = attributes;
-  const shape = gradient.shape.map((size, axis) => size - before[axis]! - after[axis]!);
+  const shape = gradient.shape.map((size, axis) => size - before[axis] - after[axis]);
   const output = execute(padGradientPrimitive, [gradient], shape, gradient.dtype, attributes);
   record("padGradient", [gradient], [output], [], ([second]) => [inOnePass(second, attributes)]);
   return output;
@@ -131,10 +132,10 @@ function bordered(x: Tensor, leads: Sizes, tails: Sizes, mode: Border): Tensor {
   if (x.size === 0) return output;
   /** The part of the result that is complete along the axes from `end` on. */
   const within = (end: number): Tensor =>
-    sizes.slice(0, end).reduce<Tensor>((view, size, axis) => narrow(view, axis, leads[axis]!, size), output);
+    sizes.slice(0, end).reduce<Tensor>((view, size, axis) => narrow(view, axis, leads[axis], size), output);
   copyInto(within(sizes.length), x);
   for (let axis = sizes.length - 1; axis >= 0; axis--) {
-    const [lead, size, tail] = [leads[axis]!, sizes[axis]!, tails[axis]!];
+    const [lead, size, tail] = [leads[axis], sizes[axis], tails[axis]];
     if (lead === 0 && tail === 0) continue;
     const whole = within(axis);
     const [before, after] = sidesOf(narrow(whole, axis, lead, size), axis, lead, tail, mode);
@@ -146,7 +147,7 @@ function bordered(x: Tensor, leads: Sizes, tails: Sizes, mode: Border): Tensor {
 
 /** Returns views of x with the elements before and after it along an axis. */
 function sidesOf(x: Tensor, axis: number, lead: number, tail: number, mode: Border): [Tensor, Tensor] {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const part = (start: number, count: number): Tensor => narrow(x, axis, start, count);
   const end = (start: number, count: number): Tensor => expand(part(start, 1), x.shape.with(axis, count));
   if (mode === "replicate") return [end(0, lead), end(size - 1, tail)];
@@ -156,8 +157,8 @@ function sidesOf(x: Tensor, axis: number, lead: number, tail: number, mode: Bord
 
 /** A view with an axis reversed. Only copies accept its negative stride. */
 function reversed({ storage, dtype, shape, strides, offset }: Tensor, axis: number): Tensor {
-  const last = Math.max(shape[axis]! - 1, 0) * strides[axis]!;
-  return new Tensor(storage, dtype, shape, strides.with(axis, -strides[axis]!), offset + last);
+  const last = Math.max(shape[axis] - 1, 0) * strides[axis];
+  return new Tensor(storage, dtype, shape, strides.with(axis, -strides[axis]), offset + last);
 }
 
 function checkBorder(size: number, lead: number, tail: number, mode: Border): void {
@@ -174,7 +175,7 @@ function checkBorder(size: number, lead: number, tail: number, mode: Border): vo
 
 function borderAlong(x: Tensor, axis: number, lead: number, tail: number, mode: Border): Tensor {
   if (lead === 0 && tail === 0) return x;
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const part = (start: number, count: number): Tensor => narrow(x, axis, start, count);
   const sides = {
     reflect: () => [flip(part(1, lead), axis), flip(part(size - 1 - tail, tail), axis)],
@@ -184,7 +185,7 @@ function borderAlong(x: Tensor, axis: number, lead: number, tail: number, mode: 
       expand(part(size - 1, 1), checkShape("pad", x.shape.with(axis, tail))),
     ],
   }[mode]();
-  return cat([sides[0]!, x, sides[1]!], axis);
+  return cat([sides[0], x, sides[1]], axis);
 }
 
 /** Returns the padding of every axis. */
@@ -199,7 +200,7 @@ function paddingOf(x: Tensor, padding: readonly number[]): { before: number[]; a
   const sizes = plainList(x.shape);
   const side = (which: 0 | 1) => sizes.map((_, axis) => padding[2 * (sizes.length - 1 - axis) + which] ?? 0);
   const [before, after] = [side(0), side(1)];
-  const left = sizes.map((size, axis) => size + Math.min(before[axis]!, 0) + Math.min(after[axis]!, 0));
+  const left = sizes.map((size, axis) => size + Math.min(before[axis], 0) + Math.min(after[axis], 0));
   if (left.some((size) => size < 0))
     throw new ShapeError(
       "pad",
@@ -213,10 +214,10 @@ function crop<D extends DType>(x: Tensor<D>, before: readonly number[], after: r
   let result = x;
   const sizes = plainList(x.shape);
   for (let axis = 0; axis < sizes.length; axis++) {
-    const size = sizes[axis]!;
-    if (before[axis]! >= 0 && after[axis]! >= 0) continue;
-    const first = Math.min(Math.max(-before[axis]!, 0), size);
-    const last = Math.max(size - Math.max(-after[axis]!, 0), first);
+    const size = sizes[axis];
+    if (before[axis] >= 0 && after[axis] >= 0) continue;
+    const first = Math.min(Math.max(-before[axis], 0), size);
+    const last = Math.max(size - Math.max(-after[axis], 0), first);
     result = narrow(result, axis, first, last - first);
   }
   return result;
@@ -235,7 +236,7 @@ function padded<D extends DType>(
   const shape = checkShape("pad", paddedSizes(x, before, after));
   const inputShape = x.shape;
   const inside = (whole: Tensor) =>
-    inputShape.reduce((view, size, axis) => narrowed(view, axis, before[axis]!, size), whole);
+    inputShape.reduce((view, size, axis) => narrowed(view, axis, before[axis], size), whole);
   const output =
     elementCount(shape) <= FEW && hasPadKernel(x)
       ? execute(padPrimitive, [x, filling], shape, x.dtype, { mode: "constant", before, after }, "pad")
@@ -253,7 +254,7 @@ function filledAround<D extends DType>(x: Tensor<D>, shape: Shape, before: Sizes
     else writeBorder(output, inputShape, before, filling);
     if (x.size === 0) return;
     copyInto(
-      inputShape.reduce<Tensor>((view, size, axis) => narrowed(view, axis, before[axis]!, size), output),
+      inputShape.reduce<Tensor>((view, size, axis) => narrowed(view, axis, before[axis], size), output),
       x,
     );
   });
@@ -269,7 +270,7 @@ const SHORT = 256;
 /** Whether the processor fills the whole result before the inside. A GPU writes each element once. */
 function isFilledWhole({ shape, size, storage }: Tensor, inside: readonly number[]): boolean {
   if (storage.memory.device !== "host") return false;
-  return size <= FEW || (shape.at(-1)! <= SHORT && shape.at(-1) !== inside.at(-1));
+  return size <= FEW || (lastElement(shape) <= SHORT && shape.at(-1) !== inside.at(-1));
 }
 
 /** Fills two slabs for each axis. Later slabs exclude the ones that are already filled. */
@@ -278,9 +279,9 @@ function writeBorder(output: Tensor, inside: readonly number[], before: readonly
   let remainder = output;
   for (const [axis, size] of inside.entries()) {
     if (size === output.shape[axis]) continue;
-    const end = before[axis]! + size;
-    fill(narrow(remainder, axis, 0, before[axis]!));
-    fill(narrow(remainder, axis, end, remainder.shape[axis]! - end));
-    remainder = narrow(remainder, axis, before[axis]!, size);
+    const end = before[axis] + size;
+    fill(narrow(remainder, axis, 0, before[axis]));
+    fill(narrow(remainder, axis, end, remainder.shape[axis] - end));
+    remainder = narrow(remainder, axis, before[axis], size);
   }
 }

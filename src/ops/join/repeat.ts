@@ -69,7 +69,7 @@ tile.method = "same" as const;
 function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: readonly number[]): Tensor<D> {
   const shape = checkShape(
     operation,
-    x.shape.map((size, axis) => size * repeats[axis]!),
+    x.shape.map((size, axis) => size * repeats[axis]),
   );
   const loop = loopOf(x, repeats, rowMajorStrides(shape));
   const output =
@@ -85,8 +85,8 @@ function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: rea
  */
 function loopOf(x: Tensor, repeats: readonly number[], strides: readonly number[]): LoopNest {
   const axes = x.shape.flatMap((size, axis) => [
-    { size: repeats[axis]!, to: strides[axis]! * size, from: 0 },
-    { size, to: strides[axis]!, from: x.strides[axis]! },
+    { size: repeats[axis], to: strides[axis] * size, from: 0 },
+    { size, to: strides[axis], from: x.strides[axis] },
   ]);
   return collapse(
     axes.map(({ size }) => size),
@@ -111,7 +111,7 @@ function axisByAxis<D extends DType>(operation: string, x: Tensor<D>, repeats: r
   let result = noGrad(() => contiguous(x));
   for (const [axis, times] of repeats.entries()) {
     if (times === 1) continue;
-    const shape = result.shape.with(axis, result.shape[axis]! * times);
+    const shape = result.shape.with(axis, result.shape[axis] * times);
     const only = repeats.map((_, at) => (at === axis ? times : 1));
     result = atOnce(operation, result, shape, loopOf(result, only, rowMajorStrides(shape)));
   }
@@ -124,9 +124,9 @@ function sumOfCopies(gradient: Tensor, shape: Shape, repeats: readonly number[])
   for (const [axis, times] of repeats.entries()) {
     if (times === 1) continue;
     const outer = elementCount(result.shape.slice(0, axis));
-    const inner = elementCount(result.shape.slice(axis + 1)) * shape[axis]!;
+    const inner = elementCount(result.shape.slice(axis + 1)) * shape[axis];
     const summed = sum(reshape(result, [outer, times, inner]), { dim: 1 });
-    result = reshape(summed, result.shape.with(axis, shape[axis]!));
+    result = reshape(summed, result.shape.with(axis, shape[axis]));
   }
   return result;
 }

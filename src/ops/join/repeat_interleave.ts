@@ -46,7 +46,7 @@ export function repeatInterleave<D extends DType>(
 export function repeatInterleave(...values: unknown[]): Tensor {
   const { x, repeats, dim } = repeatInterleaveParameters(values);
   const axis = dim === undefined ? 0 : axisOf("repeatInterleave", x, dim);
-  const size = dim === undefined ? x.size : x.shape[axis]!;
+  const size = dim === undefined ? x.size : x.shape[axis];
   checkElements("repeatInterleave", [x]);
   return underName("repeatInterleave", () =>
     tidy(() => {
@@ -68,14 +68,14 @@ const repeatInterleaveParameters = parameters("repeatInterleave", {
 /** Repeats each slice equally often: expands a new axis after the repeated one without copying, then copies once. */
 function repeated(x: Tensor, axis: number, count: number): Tensor {
   if (x.rank === 0) return repeated(flatten(x), axis, count);
-  const [before, size, after] = [x.shape.slice(0, axis), x.shape[axis]!, x.shape.slice(axis + 1)];
+  const [before, size, after] = [x.shape.slice(0, axis), x.shape[axis], x.shape.slice(axis + 1)];
   const each = expand(unsqueeze(x, axis + 1), [...before, size, count, ...after]);
   return reshape(clone(each), [...before, size * count, ...after]);
 }
 
 function countsOf(repeats: Tensor<IndexDType>, size: number): number[] {
   const counts = Array.from(checkVector("repeatInterleave", repeats).dataSync(), Number).map(checkedCount);
-  if (counts.length === 1) return new Array<number>(size).fill(counts[0]!);
+  if (counts.length === 1) return new Array<number>(size).fill(counts[0]);
   if (counts.length === size) return counts;
   throw new ShapeError(
     "repeatInterleave",

@@ -45,7 +45,7 @@ export function roll(...values: unknown[]): Tensor {
   for (const shift of given)
     if (!Number.isSafeInteger(shift))
       throw new ArgumentError("roll", "invalidShift", `expected a shift to be a whole number, got ${shift}`);
-  if (dims === undefined && given.length === 1) return reshape(rolled(flatten(x), [given[0]!]), x.shape);
+  if (dims === undefined && given.length === 1) return reshape(rolled(flatten(x), [given[0]]), x.shape);
   const axes = [dims ?? []].flat().map((dim) => normalizeAxis("roll", dim, x.rank, "dims"));
   if (axes.length !== given.length)
     throw new ShapeError(
@@ -81,8 +81,8 @@ function copyRolled(target: Tensor, source: Tensor, shifts: readonly number[], a
     copyInto(target, source);
     return;
   }
-  const size = source.shape[axis]!;
-  const shift = modulo(shifts[axis]!, size);
+  const size = source.shape[axis];
+  const shift = modulo(shifts[axis], size);
   for (const [from, to, length] of [
     [0, shift, size - shift],
     [size - shift, 0, shift],

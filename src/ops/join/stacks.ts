@@ -158,7 +158,7 @@ export function meshgrid(...values: unknown[]): Tensor[] {
   for (const each of tensors)
     if (each.rank > 1) throw new ShapeError("meshgrid", "wrongRank", `expected vectors, got ${each.describe()}`);
   const order = tensors.map((_, at) => (indexing === "xy" && at < 2 && tensors.length > 1 ? 1 - at : at));
-  const shape = order.map((at) => tensors[at]!.size);
+  const shape = order.map((at) => tensors[at].size);
   return tensors.map((vector, at) => {
     const along = order.map((which) => (which === at ? vector.size : 1));
     return expand(reshape(vector, along), shape);

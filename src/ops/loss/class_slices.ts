@@ -20,9 +20,9 @@ export const firstPlane = ({ storage, dtype, shape, strides, offset }: Tensor): 
  */
 export function classSlices(operands: readonly Tensor[], axis: number): Slices {
   const [logits] = operands;
-  const classes = logits!.shape[axis]!;
+  const classes = logits.shape[axis];
   const views = operands.map((operand) =>
-    operand.rank === logits!.rank ? operand : alongClasses(operand, axis, classes),
+    operand.rank === logits.rank ? operand : alongClasses(operand, axis, classes),
   );
   const slices = slicesOf(views, axis);
   for (const [at, view] of views.entries()) if (view !== operands[at]) view.dispose();

@@ -7,9 +7,9 @@ import { type CrossEntropyAttributes, crossEntropyCall, crossEntropyGradientCall
 export const crossEntropyCpu: Implementation<CrossEntropyAttributes, [Tensor, Tensor, ...Tensor[]]> = {
   run({ operation, inputs, outputs, attributes }) {
     const [logits, targets, factors, factorSum] = inputs;
-    const size = logits.shape[attributes.axis]!;
+    const size = logits.shape[attributes.axis];
     checkRangeOnCpu({ operation, index: targets, size, except: attributes.ignoreIndex });
-    const slices = classSlices([logits, targets, outputs[0]!], attributes.axis);
+    const slices = classSlices([logits, targets, outputs[0]], attributes.axis);
     const values = { ...classValues([logits, targets], [factors, factorSum], attributes), slices };
     crossEntropyCall(operation, values, [logits, targets, factors, ...outputs]);
   },
@@ -37,7 +37,7 @@ const classValues = (
   ...{ dtype: logits.dtype, indexDType: targets.dtype, ignoreIndex, labelSmoothing },
   hasFactors: factors !== undefined,
   factorsOffset: factors?.offset ?? 0,
-  factorSum: factorSum ? numberIn(factorSum) : logits.shape[axis]!,
+  factorSum: factorSum ? numberIn(factorSum) : logits.shape[axis],
 });
 
 const numberIn = ({ storage, dtype, offset }: Tensor): number => Number(storage.array(dtype)[offset]);

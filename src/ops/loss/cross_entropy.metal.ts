@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
+import { lastElement } from "../../core/collections.ts";
 import { type Slices, sliceCount } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkRangeLater } from "../indexing/range.metal.ts";
@@ -24,7 +25,7 @@ export const crossEntropyMetal: MetalImplementation<
   unsupported: noFloat64,
   run({ operation, inputs, outputs: [losses, used, logSums], attributes }) {
     const [logits, targets, factors = losses] = inputs;
-    const size = logits.shape[attributes.axis]!;
+    const size = logits.shape[attributes.axis];
     const checked = checkRangeLater({ operation, index: targets, size, except: attributes.ignoreIndex });
     const operands = [logits, targets, losses];
     const slices = classSlices(operands, attributes.axis);
@@ -77,7 +78,7 @@ const variant = ({ labelSmoothing }: CrossEntropyAttributes, isWeighted: boolean
  * memory.
  */
 function groupingOf({ length, along, nest }: Slices): { lanes: number; columns: number } {
-  const isSideBySide = Math.abs(along[0]!) !== 1 && Math.abs(nest.strides[0]!.at(-1)!) === 1;
+  const isSideBySide = Math.abs(along[0]) !== 1 && Math.abs(lastElement(nest.strides[0])) === 1;
   const lanes = isSideBySide ? (length <= 16 ? 1 : 8) : length < LONG ? 32 : THREADS;
   return { lanes, columns: THREADS / lanes };
 }

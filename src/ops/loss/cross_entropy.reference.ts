@@ -24,10 +24,10 @@ export const crossEntropyReference: Implementation<
 > = {
   run({ operation, inputs, outputs: [losses, used, logSums], attributes }) {
     const [logits, targets, factors] = inputs;
-    const size = logits.shape[attributes.axis]!;
+    const size = logits.shape[attributes.axis];
     checkRange({ operation, index: targets, size, except: attributes.ignoreIndex });
     const results = slicesOf(logits, targets, factors, attributes).map(lossOf);
-    const column = (at: number) => results.map((result) => result[at]!);
+    const column = (at: number) => results.map((result) => result[at]);
     store(losses, column(0));
     store(used, column(1));
     store(logSums, [...column(2), ...column(3)]);
@@ -42,11 +42,11 @@ function lossOf({
 }: Slice): [loss: number, factor: number, top: number, logarithm: number] {
   if (target < 0) return [0, 0, 0, 0];
   const { top, logarithm } = logSumOf(x);
-  const terms = x.map((value, c) => factors[c]! * (logarithm - (value - top)));
-  const ofTarget = (1 - smoothing) * terms[target]!;
+  const terms = x.map((value, c) => factors[c] * (logarithm - (value - top)));
+  const ofTarget = (1 - smoothing) * terms[target];
   return [
     smoothing === 0 ? ofTarget : ofTarget + (smoothing / x.length) * sumOf(terms),
-    factors[target]!,
+    factors[target],
     top,
     logarithm,
   ];
@@ -69,30 +69,30 @@ export const crossEntropyGradientReference: Implementation<
     const [logits, targets, logSums, scale, factors] = inputs;
     const [sums, scales] = [toNumbers(logSums), toNumbers(scale)];
     const slices = slicesOf(logits, targets, factors, attributes);
-    const gradients = slices.map((slice, at) => gradientOf(slice, sums[at]!, sums[slices.length + at]!, scales[at]!));
+    const gradients = slices.map((slice, at) => gradientOf(slice, sums[at], sums[slices.length + at], scales[at]));
     const { length, step } = walkOf(logits, attributes.axis);
     const sliceAt = (element: number) => Math.floor(element / (length * step)) * step + (element % step);
     store(
       gradient,
-      Array.from({ length: gradient.size }, (_, at) => gradients[sliceAt(at)]![Math.floor(at / step) % length]!),
+      Array.from({ length: gradient.size }, (_, at) => gradients[sliceAt(at)][Math.floor(at / step) % length]),
     );
   },
 };
 
 function gradientOf({ x, target, factors, smoothing }: Slice, top: number, logarithm: number, scale: number): number[] {
   if (target < 0) return x.map(() => 0);
-  const ofTarget = (1 - smoothing) * factors[target]!;
+  const ofTarget = (1 - smoothing) * factors[target];
   const each = smoothing / x.length;
   const share = ofTarget + each * sumOf(factors);
   return x.map(
     (value, c) =>
-      scale * (share * Math.exp(value - top - logarithm) - each * factors[c]! - (c === target ? ofTarget : 0)),
+      scale * (share * Math.exp(value - top - logarithm) - each * factors[c] - (c === target ? ofTarget : 0)),
   );
 }
 
 /** Returns the number of classes, and the row-major stride from one to the next. */
 const walkOf = ({ shape }: Tensor, axis: number) => ({
-  length: shape[axis]!,
+  length: shape[axis],
   step: elementCount(shape.slice(axis + 1)),
 });
 
@@ -109,7 +109,7 @@ function slicesOf(
   return toIntegers(targets).map((target, slice): Slice => {
     const first = Math.floor(slice / step) * length * step + (slice % step);
     return {
-      x: Array.from({ length }, (_, c) => values[first + c * step]!),
+      x: Array.from({ length }, (_, c) => values[first + c * step]),
       target: Number(target) === ignoreIndex ? -1 : Number(target),
       ...{ factors: weights, smoothing },
     };

@@ -64,7 +64,7 @@ export function crossEntropy(...values: unknown[]): Tensor {
   checkFloats("crossEntropy", "logits", logits);
   const axis = classAxis("crossEntropy", "logits", logits, dim);
   checkNumbers(labelSmoothing, ignoreIndex);
-  checkClassWeight("crossEntropy", logits.shape[axis]!, weight);
+  checkClassWeight("crossEntropy", logits.shape[axis], weight);
   checkElements("crossEntropy", [logits]);
   const call: CrossEntropyCall = { axis, ignoreIndex, labelSmoothing, weight, reduction };
   if (isFloat(targets.dtype)) {
@@ -73,7 +73,7 @@ export function crossEntropy(...values: unknown[]): Tensor {
   }
   const classes = wholeIndices("crossEntropy", "targets", targets);
   checkTargetShape("crossEntropy", "logits", logits, classes, axis);
-  checkSomethingToName("crossEntropy", classes, logits.shape[axis]!);
+  checkSomethingToName("crossEntropy", classes, logits.shape[axis]);
   const isComposed = weight && (needsGradient(weight) || weight.storage.batch); // vmap has no rule for these weights
   const compute = isComposed ? fromClasses : fusedCrossEntropy;
   return underName("crossEntropy", () => tidy(() => compute(logits, classes, call)));

@@ -43,7 +43,7 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
       ? terms
       : add(
           mul(terms, 1 - labelSmoothing),
-          maskedFill(mul(weighted(logarithms, call), labelSmoothing / given.shape[axis]!), ignored, 0),
+          maskedFill(mul(weighted(logarithms, call), labelSmoothing / given.shape[axis]), ignored, 0),
         ),
   );
   const result = reduction === "mean" ? div(sum(losses), sum(factors)) : reduced(losses, reduction);
@@ -74,7 +74,7 @@ export function fromProbabilities(logits: Tensor, targets: Tensor, call: CrossEn
   const shares =
     labelSmoothing === 0
       ? probabilities
-      : add(mul(probabilities, 1 - labelSmoothing), labelSmoothing / logits.shape[axis]!);
+      : add(mul(probabilities, 1 - labelSmoothing), labelSmoothing / logits.shape[axis]);
   const terms = mul(logarithms, shares);
   const losses = neg(sum(weight ? mul(terms, along(weight, terms, axis)) : terms, { dim: axis }));
   return toDType(reduced(losses, reduction), logits.dtype);

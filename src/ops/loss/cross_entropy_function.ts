@@ -1,8 +1,10 @@
 /** The fused cross entropy and its gradient. Besides its operands, it saves two numbers for each target. */
+
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -51,10 +53,10 @@ export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, c
   record("crossEntropy", [logits], [result], saved, ([gradient], [x, classes, sums, ...others]) => {
     if (isGradEnabled()) {
       const savedCall = { ...call, weight: weight && others[0] };
-      return composedGradients(([variable]) => fromClasses(variable!, classes, savedCall), [x], [true], gradient);
+      return composedGradients(([variable]) => fromClasses(variable, classes, savedCall), [x], [true], gradient);
     }
     const wide = toDType(gradient, dtype);
-    const scale = expand(divisor ? div(wide, others.at(-1)!) : wide, classes.shape);
+    const scale = expand(divisor ? div(wide, lastElement(others)) : wide, classes.shape);
     const operands = [x, classes, sums, scale, ...others.slice(0, factors.length)];
     return [execute(crossEntropyGradientPrimitive, operands, x.shape, x.dtype, attributes, "crossEntropy")];
   });

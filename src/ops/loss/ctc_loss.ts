@@ -132,7 +132,7 @@ function labelsOf(
     "targetLengths",
     numbersOf(given.targetLengths),
     batch,
-    isMatrix ? targets.shape[1]! : targets.size,
+    isMatrix ? targets.shape[1] : targets.size,
   );
   const total = counts.reduce((most, count) => most + count, 0);
   const isRow = targets.rank === 1 && (batch === 1 ? targets.size >= total : targets.size === total);
@@ -150,9 +150,9 @@ function labelsOf(
   const stretched = new BigInt64Array(batch * width).fill(BigInt(blank));
   let start = 0;
   for (const [at, count] of counts.entries()) {
-    const from = isMatrix ? at * targets.shape[1]! : start;
+    const from = isMatrix ? at * targets.shape[1] : start;
     for (let label = 0; label < count; label++)
-      stretched[at * width + 2 * label + 1] = BigInt(checkedLabel(values[from + label]!, classes));
+      stretched[at * width + 2 * label + 1] = BigInt(checkedLabel(values[from + label], classes));
     start += count;
   }
   return { classes: stretched, width, times, counts };
@@ -196,7 +196,7 @@ function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
     [logProbs, states, lengths, alphas, totals],
     ([gradient], [savedLogProbs, savedStates, savedLengths, savedAlphas, savedTotals], needs) => {
       if (isGradEnabled())
-        return composedGradients(([x]) => composedLosses(x!, labels), [savedLogProbs], needs, gradient);
+        return composedGradients(([x]) => composedLosses(x, labels), [savedLogProbs], needs, gradient);
       const forward = { alphas: savedAlphas, totals: savedTotals };
       return [ctcBackward(savedLogProbs, savedStates, savedLengths, forward, contiguous(gradient))];
     },
@@ -235,7 +235,7 @@ function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Lab
   );
   const ends = [last, before].map((place) => reshape(gatherAlong("ctcLoss", alpha, place, 1), [batch]));
   const hasLabels = tensor(counts.map((count) => count > 0));
-  return neg(logaddexp(ends[0]!, where(hasLabels, ends[1]!, NEVER)));
+  return neg(logaddexp(ends[0], where(hasLabels, ends[1], NEVER)));
 }
 
 /** Returns where a blank may be skipped: before a label that differs from the previous label. */

@@ -22,7 +22,7 @@ function blockOf(operands: readonly Tensor[]) {
   const [logProbs, states] = tupleOf(operands, 2);
   const [times, batch, classes] = tupleOf(logProbs.shape, 3);
   return {
-    ...{ dtype: logProbs.dtype, times, batch, classes, width: states.shape[1]! },
+    ...{ dtype: logProbs.dtype, times, batch, classes, width: states.shape[1] },
     ...{ offsets: operands.map(({ offset }) => offset), strides: logProbs.strides },
   };
 }
@@ -68,7 +68,7 @@ export interface CtcForward {
 export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): CtcForward {
   const [times, batch] = tupleOf(logProbs.shape, 2);
   const specs = [
-    { shape: [batch, times, states.shape[1]!], dtype: logProbs.dtype },
+    { shape: [batch, times, states.shape[1]], dtype: logProbs.dtype },
     { shape: [batch, times + 1], dtype: "float64" },
     { shape: [batch], dtype: logProbs.dtype },
   ] as const;

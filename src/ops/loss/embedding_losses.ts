@@ -67,7 +67,7 @@ export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
   return composedLoss({ operation: "cosineEmbeddingLoss", reduction }, [x1, x2, target], (a, b, t) => {
     const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right), { dim: -1 });
     const [ofA, ofB] = [a, b].map((each) => add(sum(square(each), { dim: -1 }), COSINE_EPS));
-    const cosine = div(product(a, b), sqrt(mul(ofA!, ofB!)));
+    const cosine = div(product(a, b), sqrt(mul(ofA, ofB)));
     const near = where(eq(t, 1), sub(1, cosine), 0);
     return add(near, where(eq(t, -1), relu(sub(cosine, margin)), 0));
   });

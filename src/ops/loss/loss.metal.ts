@@ -2,6 +2,7 @@ import type { MetalImplementation, TicketRange } from "../../backend/backend.ts"
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import {
@@ -24,7 +25,7 @@ export const lossMetal: MetalImplementation<LossAttributes, [Tensor, Tensor, ...
   unsupported: noFloat64,
   run({ inputs, outputs: [output], attributes: { loss, isSummed, factor } }) {
     const [x, target, weight = x, positiveWeight = x] = inputs;
-    const operands = [x, target, weight!, positiveWeight!];
+    const operands = [x, target, weight, positiveWeight];
     if (isSummed) return launchSums(loss, operands, output, factor);
     return launch({
       file: FILE,
@@ -40,8 +41,8 @@ export const lossGradientMetal: MetalImplementation<LossGradientAttributes, [Ten
   unsupported: noFloat64,
   run({ inputs, outputs, attributes: { loss, factor, needs } }) {
     const [scale, x, target, weight = x, positiveWeight = x] = inputs;
-    const [gradient, targetGradient] = [outputs[0]!, outputs.at(-1)!];
-    const operands = [x, target, weight!, positiveWeight!, scale];
+    const [gradient, targetGradient] = [outputs[0], lastElement(outputs)];
+    const operands = [x, target, weight, positiveWeight, scale];
     return launch({
       file: FILE,
       name: `loss_gradients_${metalTypeOf(x.dtype)}`,
@@ -55,12 +56,12 @@ export const lossGradientMetal: MetalImplementation<LossGradientAttributes, [Ten
 /** Computes the sum of each threadgroup, then the sum over threadgroups. */
 function launchSums(loss: LossName, operands: readonly Tensor[], output: Tensor, factor: number): TicketRange {
   const [x] = operands;
-  const groups = Math.max(1, Math.ceil(x!.size / (THREADS * SEQUENCE)));
+  const groups = Math.max(1, Math.ceil(x.size / (THREADS * SEQUENCE)));
   const sums = groups === 1 ? output : scratchTensor([groups], "float32");
   const shared = { file: FILE, constants: constantsOf(loss), threadgroup: THREADS, threadgroupMemory: [THREADS * 4] };
   const partial = launch({
     ...shared,
-    name: `loss_sums_${metalTypeOf(x!.dtype)}`,
+    name: `loss_sums_${metalTypeOf(x.dtype)}`,
     operands: [...operands.map(reads), writes(sums)],
     parameters: loopOver(operands, groups === 1 ? factor : 1).parameters,
     threadgroups: groups,

@@ -57,10 +57,10 @@ export const lossGradientReference: Implementation<LossGradientAttributes> = {
     for (const [at, output] of outputs.entries())
       store(
         output,
-        applied(needed[at]!, operands).map((derivative, element) => derivative * scale![element]! * factor),
+        applied(needed[at], operands).map((derivative, element) => derivative * scale[element] * factor),
       );
   },
 };
 
 const applied = (formula: Formula, [x, t, w, v]: readonly Float64Array[]): Float64Array =>
-  x!.map((value, at) => formula(value, t![at]!, w?.[at] ?? 1, v?.[at] ?? 1));
+  x.map((value, at) => formula(value, t[at], w?.[at] ?? 1, v?.[at] ?? 1));

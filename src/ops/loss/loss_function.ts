@@ -46,11 +46,11 @@ export function fusedLoss(x: Tensor, target: Tensor, weights: readonly Tensor[],
   const result = noGrad(() => toDType(output, x.dtype));
   record(operation, [x, target], [result], [x, target, ...weights], ([gradient], [a, t, ...others], needs) =>
     isGradEnabled()
-      ? composedGradients(([input, goal]) => composed(input!, goal!), [a, t], needs, gradient)
+      ? composedGradients(([input, goal]) => composed(input, goal), [a, t], needs, gradient)
       : gradients(
           [a, t, ...others],
           gradient,
-          { loss, factor: attributes.factor, needs: [needs[0]!, needs[1]!] },
+          { loss, factor: attributes.factor, needs: [needs[0], needs[1]] },
           operation,
         ),
   );
@@ -63,7 +63,7 @@ function gradients(
   attributes: LossGradientAttributes,
   operation: string,
 ): (Tensor | null)[] {
-  const { shape, dtype } = operands[0]!;
+  const { shape, dtype } = operands[0];
   const scale = expand(toDType(gradient, accumulationDType(dtype)), shape);
   const specs = attributes.needs.flatMap((isNeeded) => (isNeeded ? [{ shape, dtype }] : []));
   const found = executeMany(lossGradientPrimitive, [scale, ...operands], specs, attributes, operation);

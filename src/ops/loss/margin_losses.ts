@@ -1,4 +1,5 @@
 /** Losses that separate scores by a margin. Targets that select a side are 1 or −1. */
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -77,8 +78,8 @@ export function hingeEmbeddingLoss(...values: unknown[]): Tensor {
   const sides = isFloat(target.dtype) ? target : toDType(target, "int64"); // uint8 has no −1
   return loss({ operation: "hingeEmbeddingLoss", reduction }, [x, sides], (a, t) => {
     const least = isFloat(x.dtype) ? margin : BigInt(Math.trunc(margin));
-    const far = where(ne(t!, 1), relu(sub(least, a!)), 0);
-    return toDType(add(far, where(ne(t!, -1), a!, 0)), a!.dtype);
+    const far = where(ne(t, 1), relu(sub(least, a)), 0);
+    return toDType(add(far, where(ne(t, -1), a, 0)), a.dtype);
   });
 }
 const hingeParameters = parameters("hingeEmbeddingLoss", {
@@ -196,7 +197,7 @@ export function multiMarginLoss<D extends DType>(
 export function multiMarginLoss(...values: unknown[]): Tensor {
   const { x, targets, p, margin, weight, reduction } = multiMarginParameters(values);
   checkScores("multiMarginLoss", x);
-  const count = x.shape.at(-1)!;
+  const count = lastElement(x.shape);
   checkClassWeight("multiMarginLoss", count, weight);
   const classes = wholeIndices("multiMarginLoss", "targets", targets);
   checkTargetShape("multiMarginLoss", "x", x, classes, x.rank - 1);
@@ -256,7 +257,7 @@ export function multilabelMarginLoss(...values: unknown[]): Tensor {
     const short = relu(add(sub(1, targetScores), unsqueeze(scores, -2)));
     const counted = logicalAnd(unsqueeze(isNamed, -1), unsqueeze(logicalNot(gt(counts, 0)), -2));
     const total = sum(where(counted, short, 0), { dim: [-2, -1] });
-    return mul(total, 1 / x.shape.at(-1)!);
+    return mul(total, 1 / lastElement(x.shape));
   });
 }
 const multilabelMarginParameters = parameters("multilabelMarginLoss", {

@@ -46,5 +46,5 @@ const mseLossParameters = parameters("mseLoss", {
 /** Composes the loss of other operations. */
 function composedLoss(x: Tensor, target: Tensor, reduction: LossReduction): Tensor {
   const [a, t] = [x, target].map((operand) => toDType(operand, accumulationDType(operand.dtype)));
-  return toDType(reduced(square(sub(a!, t!)), reduction), x.dtype);
+  return toDType(reduced(square(sub(a, t)), reduction), x.dtype);
 }

@@ -50,7 +50,7 @@ const nllCpu: Implementation<NllAttributes, readonly [Tensor, Tensor, ...Tensor[
     };
     const status = nllCall.status(values, [x, targets, factors, output]);
     if (status === 0) return;
-    const range = { operation, index: targets, size: x.shape[axis]!, except: ignoreIndex };
+    const range = { operation, index: targets, size: x.shape[axis], except: ignoreIndex };
     throw errorWithRange(nllCall.error(operation, status), range);
   },
 };

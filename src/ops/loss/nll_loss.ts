@@ -44,11 +44,11 @@ export function nllLoss(...values: unknown[]): Tensor {
   const { x, targets, weight, ignoreIndex, reduction } = nllLossParameters(values);
   checkFloats("nllLoss", "x", x);
   const axis = classAxis("nllLoss", "x", x);
-  checkClassWeight("nllLoss", x.shape[axis]!, weight);
+  checkClassWeight("nllLoss", x.shape[axis], weight);
   checkElements("nllLoss", [x, targets]);
   const classes = wholeIndices("nllLoss", "targets", targets);
   checkTargetShape("nllLoss", "x", x, classes, axis);
-  checkSomethingToName("nllLoss", classes, x.shape[axis]!);
+  checkSomethingToName("nllLoss", classes, x.shape[axis]);
   const call = { axis, weight, ignoreIndex, reduction, labelSmoothing: 0 };
   const compute = fusesNll(x, classes, ...(weight ? [weight] : [])) ? fusedNll : ofLogarithms;
   return underName("nllLoss", () => tidy(() => compute(x, classes, call)));

@@ -87,7 +87,7 @@ const LEAST_PRODUCT = 1e-12;
 function entropies(p: Tensor, t: Tensor): Tensor {
   const losses = noGrad(() => {
     const [ofOne, ofZero] = [log(p), log1p(neg(p))].map((logarithm) => clamp(logarithm, { min: LEAST_LOGARITHM }));
-    return sub(mul(sub(t, 1), ofZero!), mul(t, ofOne!));
+    return sub(mul(sub(t, 1), ofZero), mul(t, ofOne));
   });
   record("binaryCrossEntropy", [p, t], [losses], [p, t], ([g], [savedP, savedT], needs) => {
     const product = clamp(mul(savedP, sub(1, savedP)), { min: LEAST_PRODUCT });
@@ -142,7 +142,7 @@ export function klDiv(...values: unknown[]): Tensor {
   const operands = promoteOperands("klDiv", [x, target]);
   return composedLoss({ operation: "klDiv", reduction: elementReduction }, operands, (a, t) => {
     const each = divergences(a, t);
-    return reduction === "batchmean" ? mul(sum(each), 1 / x.shape[0]!) : each;
+    return reduction === "batchmean" ? mul(sum(each), 1 / x.shape[0]) : each;
   });
 }
 const klDivParameters = parameters("klDiv", {

@@ -170,11 +170,11 @@ function addedVector(input: Tensor, a: Tensor, b: Tensor, factor: ProductScale):
   using added = input.rank === 0 ? broadcastTo(input, [1, 1]) : column(input);
   using vector = column(b);
   using product = underName("addmv", () => productWithInput(added, a, vector, factor));
-  return new Tensor(product.storage, product.dtype, [a.shape[0]!], [1], product.offset);
+  return new Tensor(product.storage, product.dtype, [a.shape[0]], [1], product.offset);
 }
 
 /** Returns a vector as a matrix of one column. */
-const column = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [x.size, 1], [x.strides[0]!, 0], x.offset);
+const column = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [x.size, 1], [x.strides[0], 0], x.offset);
 
 /** Checks two batches of matrices. @returns batch, m, k and n */
 function checkBatches(operation: string, input: Tensor, a: Tensor, b: Tensor): [number, number, number, number] {
@@ -188,5 +188,5 @@ function checkBatches(operation: string, input: Tensor, a: Tensor, b: Tensor): [
       "shapesDiffer",
       `expected batches of equal size, got ${a.describe()} and ${b.describe()}`,
     );
-  return [batch, m, k, b.shape[2]!];
+  return [batch, m, k, b.shape[2]];
 }

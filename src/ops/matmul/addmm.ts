@@ -39,7 +39,7 @@ export function addmm(...values: unknown[]): Tensor {
   checkSameDType("addmm", [input, a, b]);
   checkRanks("addmm", 2, "matrices", [a, b]);
   checkFactors("addmm", a, b);
-  checkInput("addmm", input, [a.shape[0]!, b.shape[1]!]);
+  checkInput("addmm", input, [a.shape[0], b.shape[1]]);
   checkScale("addmm", { beta, alpha }, a.dtype);
   return productWithInput(input, a, b, { alpha, beta });
 }

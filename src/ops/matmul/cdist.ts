@@ -1,5 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -67,7 +68,7 @@ export function cdist<D extends DType>(
 export function cdist(...values: unknown[]): Tensor {
   const { x1, x2, p, computeMode } = cdistParameters(values);
   checkPoints(x1, x2);
-  const [m, n, k] = [x1.shape.at(-2)!, x2.shape.at(-2)!, x1.shape.at(-1)!];
+  const [m, n, k] = [x1.shape.at(-2)!, x2.shape.at(-2)!, lastElement(x1.shape)];
   const batch = broadcastShapes("cdist", x1.shape.slice(0, -2), x2.shape.slice(0, -2));
   const shape = [...batch, m, n];
   const wide = x1.dtype === "float64" ? "float64" : "float32";
@@ -110,14 +111,14 @@ const MOST_DIFFERENCES = 2 ** 24;
 function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
   if (hasKernel(p, needsGradient(a, b))) return byKernel(a, b, p);
   const [batch, m, k] = tupleOf(a.shape, 3);
-  const rows = Math.max(1, Math.floor(MOST_DIFFERENCES / (batch * b.shape[1]! * k)));
+  const rows = Math.max(1, Math.floor(MOST_DIFFERENCES / (batch * b.shape[1] * k)));
   const others = unsqueeze(b, 1);
   const blocks: Tensor[] = [];
   for (let start = 0; start === 0 || start < m; start += rows) {
     const block = narrow(a, 1, start, Math.min(rows, m - start));
     blocks.push(norm(sub(unsqueeze(block, 2), others), { p, dim: 3 }));
   }
-  return blocks.length === 1 ? blocks[0]! : cat(blocks, 1);
+  return blocks.length === 1 ? blocks[0] : cat(blocks, 1);
 }
 
 /** Computes the gradient of {@link byProducts} as a sum of differences: Σⱼ W[·, j] (x − y[j]). */

@@ -30,7 +30,7 @@ export function checkFactors(operation: string, a: Tensor, b: Tensor): void {
 export function checkSameDType(operation: string, operands: readonly Tensor[]): void {
   for (const operand of operands) operand.checkAlive(operation);
   const [first] = operands;
-  if (operands.some(({ dtype }) => dtype !== first!.dtype))
+  if (operands.some(({ dtype }) => dtype !== first.dtype))
     throw new DTypeError(
       operation,
       "dtypesDiffer",

@@ -115,7 +115,7 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   const target = aweights && isFloat(aweights.dtype) ? promote(plain, aweights.dtype) : plain;
   const wide = toDType(x, computationDType(target));
   const rows = x.rank === 2 ? wide : reshape(wide, [1, x.size]);
-  const n = rows.shape[1]!;
+  const n = rows.shape[1];
   const counts = fweights && checkWeights(operation, "fweights", fweights, n, realDType(wide.dtype));
   const importances = aweights && checkWeights(operation, "aweights", aweights, n, realDType(wide.dtype));
   const w = counts && importances ? mul(counts, importances) : (counts ?? importances);

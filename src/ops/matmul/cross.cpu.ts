@@ -26,7 +26,7 @@ const crossCpu: Implementation<CrossAttributes, [Tensor, Tensor], [Tensor]> = {
     const strides = operands.map((x) => broadcastStrides(x.shape, x.strides, out.shape));
     const block = {
       ...{ dtype: out.dtype, offsets: operands.map(({ offset }) => offset) },
-      strides: strides.map((each) => each[axis]!),
+      strides: strides.map((each) => each[axis]),
       nest: collapse(
         out.shape.toSpliced(axis, 1),
         strides.map((each) => each.toSpliced(axis, 1)),

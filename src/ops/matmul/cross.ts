@@ -61,7 +61,7 @@ export function cross(...values: unknown[]): Tensor {
         return cat([rows, narrow(rows, 0, 0, 2)], 0);
       });
       const turned = (x: Tensor, by: number): Tensor => narrow(x, 0, by, 3);
-      const rows = sub(mul(turned(left!, 1), turned(right!, 2)), mul(turned(left!, 2), turned(right!, 1)));
+      const rows = sub(mul(turned(left, 1), turned(right, 2)), mul(turned(left, 2), turned(right, 1)));
       return contiguous(movedim(rows, 0, along));
     }),
   );

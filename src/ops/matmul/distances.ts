@@ -43,7 +43,7 @@ const layoutsOf = (tensors: readonly Tensor[]) => ({
 
 function sizesOf(x: Tensor, y: Tensor) {
   const [batch, m, k] = tupleOf(x.shape, 3);
-  return { dtype: x.dtype, batch, m, n: y.shape[1]!, k };
+  return { dtype: x.dtype, batch, m, n: y.shape[1], k };
 }
 
 const cdistCpu: Implementation<Attributes, readonly Tensor[], [Tensor]> = {
@@ -79,11 +79,11 @@ export const hasKernel = (p: number, needsItsGradient: boolean): boolean =>
 
 /** Computes distances of x [batch, m, k] and y [batch, n, k] from their differences. {@link hasKernel} must hold. */
 export const distances = (x: Tensor, y: Tensor, p: number): Tensor =>
-  execute(cdistPrimitive, [x, y], [x.shape[0]!, x.shape[1]!, y.shape[1]!], x.dtype, { p, isTriangle: false });
+  execute(cdistPrimitive, [x, y], [x.shape[0], x.shape[1], y.shape[1]], x.dtype, { p, isTriangle: false });
 
 /** Computes the distances of the pairs i < j of x [1, m, k]. {@link hasKernel} must hold. */
 export function distancesOfPairs(x: Tensor, p: number): Tensor {
-  const count = x.shape[1]!;
+  const count = x.shape[1];
   return execute(cdistPrimitive, [x, x], [(count * (count - 1)) / 2], x.dtype, { p, isTriangle: true });
 }
 

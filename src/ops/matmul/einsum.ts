@@ -57,16 +57,16 @@ function summed(
   labels: readonly (readonly Label[])[],
   output: readonly Label[],
 ): Tensor {
-  const diagonals = operands.map((tensor, index) => withoutRepeats(equation, { tensor, labels: labels[index]! }));
+  const diagonals = operands.map((tensor, index) => withoutRepeats(equation, { tensor, labels: labels[index] }));
   const sizes = sizesOf(equation, diagonals);
   let terms = diagonals.map((term) => withoutBroadcasts(term, sizes));
   while (terms.length > 1) {
     const [first, second] = cheapestPair(terms, sizes);
     const others = terms.filter((_, index) => index !== first && index !== second);
     const needed = new Set([...output, ...others.flatMap((term) => term.labels)]);
-    terms = others.toSpliced(first, 0, contract(terms[first]!, terms[second]!, needed, sizes));
+    terms = others.toSpliced(first, 0, contract(terms[first], terms[second], needed, sizes));
   }
-  const last = summedOut(terms[0]!, new Set(output));
+  const last = summedOut(terms[0], new Set(output));
   return inOrder(last, output);
 }
 
@@ -86,7 +86,7 @@ interface Labeled {
 function withoutRepeats(equation: string, { tensor, labels }: Term): Term {
   const second = labels.findIndex((label, axis) => labels.indexOf(label) !== axis);
   if (second < 0) return { tensor, labels };
-  const first = labels.indexOf(labels[second]!);
+  const first = labels.indexOf(labels[second]);
   if (tensor.shape[first] !== tensor.shape[second])
     throw new ShapeError(
       "einsum",
@@ -107,7 +107,7 @@ function sizesOf(equation: string, terms: readonly Labeled[]): Sizes {
   const sizes = new Map<Label, number>();
   for (const { tensor, labels } of terms) {
     for (const [axis, label] of labels.entries()) {
-      const size = tensor.shape[axis]!;
+      const size = tensor.shape[axis];
       const known = sizes.get(label) ?? 1;
       if (known !== 1 && size !== 1 && known !== size)
         throw new ShapeError(
@@ -139,7 +139,7 @@ function cheapestPair(terms: readonly Labeled[], sizes: Sizes): [number, number]
     terms.slice(first + 1).map((_, offset) => [first, first + 1 + offset] as const),
   );
   const cost = ([first, second]: readonly [number, number]) =>
-    [...new Set([...terms[first]!.labels, ...terms[second]!.labels])].reduce(
+    [...new Set([...terms[first].labels, ...terms[second].labels])].reduce(
       (product, label) => product * sizes.get(label)!,
       1,
     );
@@ -203,7 +203,7 @@ function matrixProduct(x: Term, y: Term, roles: Roles): Tensor {
 const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
 const shapeOf = ({ tensor, labels }: Labeled, chosen: readonly Label[]): number[] =>
-  chosen.map((label) => tensor.shape[labels.indexOf(label)]!);
+  chosen.map((label) => tensor.shape[labels.indexOf(label)]);
 
 const inOrder = ({ tensor, labels }: Term, chosen: readonly Label[]): Tensor =>
   permuted(

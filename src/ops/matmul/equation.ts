@@ -32,12 +32,12 @@ export function parseEquation(equation: string, operands: readonly Tensor[]): Eq
   const text = equation.replaceAll(" ", "");
   const [left, right, ...more] = text.split("->");
   if (more.length > 0) fail(equation, "it has more than one ->");
-  const terms = left!.split(",").map((part) => parseTerm(equation, part));
+  const terms = left.split(",").map((part) => parseTerm(equation, part));
   if (terms.length !== operands.length)
     fail(equation, `it names ${terms.length} operands, got ${operands.length}`, "wrongOperandCount");
-  const spans = terms.map((term, index) => ellipsisSpan(equation, term, index, operands[index]!));
+  const spans = terms.map((term, index) => ellipsisSpan(equation, term, index, operands[index]));
   const widest = Math.max(...spans);
-  const labels = terms.map((term, index) => labelsOf(term, spans[index]!));
+  const labels = terms.map((term, index) => labelsOf(term, spans[index]));
   const output =
     right === undefined ? impliedOutput(labels, widest) : labelsOf(checkedOutput(equation, right, labels), widest);
   return { operands: labels, output };

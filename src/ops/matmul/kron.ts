@@ -25,7 +25,7 @@ export function kron(...values: unknown[]): Tensor {
   const { a, b } = kronParameters(values);
   const rank = Math.max(a.rank, b.rank);
   const [left, right] = [padded(a.shape, rank), padded(b.shape, rank)];
-  const shape = left.map((size, axis) => size * right[axis]!);
+  const shape = left.map((size, axis) => size * right[axis]);
   return underName("kron", () => {
     const interleaved = 2 * rank <= MAX_RANK ? broadcastPairs(a, b, left, right) : permutedPairs(a, b, left, right);
     return reshape(interleaved, shape);
@@ -57,7 +57,7 @@ function permutedPairs(a: Tensor, b: Tensor, left: Shape, right: Shape): Tensor 
   let pairs: Tensor = mul(reshape(a, [a.size, 1]), reshape(b, [1, b.size]));
   let done = 1;
   for (const [axis, size] of left.entries()) {
-    const other = right[axis]!;
+    const other = right[axis];
     const [after, otherAfter] = [elementCount(left.slice(axis + 1)), elementCount(right.slice(axis + 1))];
     pairs = permute(reshape(pairs, [done, size, after, other, otherAfter]), [0, 1, 3, 2, 4]);
     done *= size * other;

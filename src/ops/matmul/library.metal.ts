@@ -88,7 +88,7 @@ export function launchLibraryProduct({ problem, lines, addend }: LibraryPlan): T
   return launch({
     file: "matmul/library.metal",
     name: `orchard_library_product_${metalTypeOf(out.tensor.dtype)}`,
-    operands: [reads(a.tensor), reads(b.tensor), reads(matrices[2]!.tensor), writes(out.tensor)],
+    operands: [reads(a.tensor), reads(b.tensor), reads(matrices[2].tensor), writes(out.tensor)],
     parameters: libraryParameters.bytes({
       ...{ m, n, k, alpha, beta: addend === ROW_ADDEND ? 1 : beta, addend },
       batch: axes.map((axis) => batchShape[axis] ?? 1),
@@ -104,4 +104,4 @@ export function launchLibraryProduct({ problem, lines, addend }: LibraryPlan): T
 
 /** Returns the batch axes as [outer, inner]. One call computes the whole inner axis, which is the longer one. */
 const innerAxesLast = (shape: readonly number[]): readonly number[] =>
-  shape.length === BATCH_AXES && shape[0]! > shape[1]! ? [1, 0] : shape.length < BATCH_AXES ? [1, 0] : [0, 1];
+  shape.length === BATCH_AXES && shape[0] > shape[1] ? [1, 0] : shape.length < BATCH_AXES ? [1, 0] : [0, 1];

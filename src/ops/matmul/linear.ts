@@ -1,5 +1,6 @@
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { either, nothing } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
@@ -40,7 +41,7 @@ export function linear(...values: unknown[]): Tensor {
   checkRanks("linear", 2, "weights [out, in] or [in]", [weight]);
   checkSizes(x, weight, bias);
   if (x.rank > 1) return product(x, weight, bias ?? undefined);
-  return reshape(product(reshape(x, [1, x.shape[0]!]), weight, bias ?? undefined), [weight.shape[0]!]);
+  return reshape(product(reshape(x, [1, x.shape[0]]), weight, bias ?? undefined), [weight.shape[0]]);
 }
 linear.method = "same" as const;
 const linearParameters = parameters("linear", {
@@ -62,7 +63,7 @@ function ofOneRow<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor
 
 /** Computes a product plus the bias in one call: the bias, repeated for each row, is the input of `addmm`. */
 function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<D> | undefined): Tensor<D> {
-  const shape = [...plainList(x.shape).slice(0, -1), plainList(weight.shape)[0]!];
+  const shape = [...plainList(x.shape).slice(0, -1), plainList(weight.shape)[0]];
   const operands = [x, withoutHistory(weight), ...(bias ? [broadcastTo(bias, shape)] : [])];
   const output = execute(primitive, operands, shape, x.dtype, { alpha: 1, beta: 1 });
   const inputs = bias ? [x, weight, bias] : [x, weight];
@@ -81,14 +82,14 @@ function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<
 /** Merges all leading axes into one, which gives a matrix of all rows. */
 function rowsOf(x: Tensor): Tensor {
   const shape = plainList(x.shape);
-  return reshape(x, [elementCount(shape.slice(0, -1)), shape.at(-1)!]);
+  return reshape(x, [elementCount(shape.slice(0, -1)), lastElement(shape)]);
 }
 
 /** Returns weightᵀ for the backend: a view that is not recorded in the graph. */
 function withoutHistory({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
   const [out, size] = plainList(shape);
   const [row, column] = plainList(strides);
-  return new Tensor(storage, dtype, [size!, out!], [column!, row!], offset);
+  return new Tensor(storage, dtype, [size, out], [column, row], offset);
 }
 
 function checkSizes(x: Tensor, weight: Tensor, bias: Tensor | null | undefined): void {

@@ -80,7 +80,7 @@ function launchKernel(plan: Omit<Plan, "splits">, split: Split): TicketRange {
     file,
     name: `${plan.kernel}_${typesOf(plan)}${suffix}`,
     constants,
-    operands: [reads(a!), reads(b!), reads(input!), writes(out!)],
+    operands: [reads(a), reads(b), reads(input), writes(out)],
     parameters: parametersOf(plan.problem, split),
     threadgroups: [...groups, elementCount(batchShape) * split.splits],
     threadgroup,

@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { lastElement } from "../../core/collections.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -17,10 +18,10 @@ export const productReference: Implementation<ProductScale, [Tensor, Tensor, ...
       const right = toNumbers(b, sizes.bShape);
       forEachSum(sizes, (at, aAt, bAt) => {
         let sum = 0;
-        for (let k = 0; k < sizes.k; k++) sum += left[aAt + k]! * right[bAt + k * sizes.n]!;
+        for (let k = 0; k < sizes.k; k++) sum += left[aAt + k] * right[bAt + k * sizes.n];
         sums[at] = alpha * sum;
       });
-      if (input) for (const [at, value] of toNumbers(input, out.shape).entries()) sums[at]! += beta * value;
+      if (input) for (const [at, value] of toNumbers(input, out.shape).entries()) sums[at] += beta * value;
       store(out, sums);
     } else {
       const sums = new Array<bigint>(out.size);
@@ -28,10 +29,10 @@ export const productReference: Implementation<ProductScale, [Tensor, Tensor, ...
       const right = toIntegers(b, sizes.bShape);
       forEachSum(sizes, (at, aAt, bAt) => {
         let sum = 0n;
-        for (let k = 0; k < sizes.k; k++) sum += left[aAt + k]! * right[bAt + k * sizes.n]!;
+        for (let k = 0; k < sizes.k; k++) sum += left[aAt + k] * right[bAt + k * sizes.n];
         sums[at] = BigInt(alpha) * sum;
       });
-      if (input) for (const [at, value] of toIntegers(input, out.shape).entries()) sums[at]! += BigInt(beta) * value;
+      if (input) for (const [at, value] of toIntegers(input, out.shape).entries()) sums[at] += BigInt(beta) * value;
       store(out, sums);
     }
   },
@@ -48,7 +49,7 @@ interface Sizes {
 
 function sizesOf(a: Tensor, out: Tensor): Sizes {
   const batchShape = out.shape.slice(0, -2);
-  const [m, n, k] = [out.shape.at(-2)!, out.shape.at(-1)!, a.shape.at(-1)!];
+  const [m, n, k] = [out.shape.at(-2)!, lastElement(out.shape), lastElement(a.shape)];
   return { batch: elementCount(batchShape), m, n, k, aShape: [...batchShape, m, k], bShape: [...batchShape, k, n] };
 }
 

@@ -23,7 +23,7 @@ export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<
 export function outer(...values: unknown[]): Tensor {
   const { a, b } = outerParameters(values);
   checkRanks("outer", 1, "vectors", [a, b]);
-  return underName("outer", () => mul(reshape(a, [a.shape[0]!, 1]), b));
+  return underName("outer", () => mul(reshape(a, [a.shape[0], 1]), b));
 }
 outer.method = "promoted" as const;
 const outerParameters = parameters("outer", factors);

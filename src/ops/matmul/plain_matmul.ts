@@ -1,3 +1,4 @@
+import { lastElement } from "../../core/collections.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { collapse, elementCount } from "../../tensor/shape.ts";
@@ -17,7 +18,11 @@ export function plainMatmul<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor
   const result = folded(left, right) ?? product(left, right);
   if (!row && !column) return result;
   const shape = plainList(result.shape);
-  return reshape(result, [...shape.slice(0, -2), ...(row ? [] : [shape.at(-2)!]), ...(column ? [] : [shape.at(-1)!])]);
+  return reshape(result, [
+    ...shape.slice(0, -2),
+    ...(row ? [] : [shape.at(-2)!]),
+    ...(column ? [] : [lastElement(shape)]),
+  ]);
 }
 
 /**
@@ -31,6 +36,6 @@ function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
   const lead = shape.slice(0, -1);
   const isOneRun = collapse(lead, [plainList(a.strides).slice(0, -1)]).shape.length <= 1;
   if (!isOneRun && !b.requiresGrad) return null;
-  const rows = reshape(a, [elementCount(lead), shape.at(-1)!]);
-  return reshape(product(rows, b), [...lead, plainList(b.shape)[1]!]);
+  const rows = reshape(a, [elementCount(lead), lastElement(shape)]);
+  return reshape(product(rows, b), [...lead, plainList(b.shape)[1]]);
 }

@@ -3,7 +3,9 @@
  * Gradients are such products too. A transposed operand has swapped strides, and a broadcast one has strides of 0. A
  * batch of adjacent matrices times one matrix becomes one tall matrix.
  */
+
 import type { OperationCall } from "../../backend/backend.ts";
+import { lastElement } from "../../core/collections.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { broadcastStrides, collapse, type LoopNest } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -48,17 +50,17 @@ export const fieldsOf = (problem: Problem) => {
 
 /** Describes a call as a problem, with as few batch axes as the strides allow. */
 export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): Problem {
-  const shape = plainList(out!.shape);
-  const [m, n, k] = [shape.at(-2)!, shape.at(-1)!, plainList(a!.shape).at(-1)!];
+  const shape = plainList(out.shape);
+  const [m, n, k] = [shape.at(-2)!, lastElement(shape), lastElement(plainList(a.shape))];
   const { alpha, beta } = attributes;
-  const nest = shape.length === 2 ? one : batchNest(shape.slice(0, -2), input ? [a!, b!, out!, input] : [a!, b!, out!]);
+  const nest = shape.length === 2 ? one : batchNest(shape.slice(0, -2), input ? [a, b, out, input] : [a, b, out]);
   const [first, second, result, addend] = nest.strides;
   const problem: Problem = {
     ...{ alpha, beta, m, n, k, batchShape: nest.shape },
-    a: matrixOf(a!, first!),
-    b: matrixOf(b!, second!),
-    out: matrixOf(out!, result!),
-    input: input && matrixOf(input, addend!),
+    a: matrixOf(a, first),
+    b: matrixOf(b, second),
+    out: matrixOf(out, result),
+    input: input && matrixOf(input, addend),
   };
   return nest === one ? problem : foldBatch(problem);
 }
@@ -76,7 +78,7 @@ const batchNest = (batch: readonly number[], tensors: readonly Tensor[]): LoopNe
 
 function matrixOf(tensor: Tensor, batch: readonly number[]): Matrix {
   const strides = plainList(tensor.strides);
-  return { tensor, row: strides.at(-2)!, column: strides.at(-1)!, batch };
+  return { tensor, row: strides.at(-2)!, column: lastElement(strides), batch };
 }
 
 /** Transposes a problem: outᵀ = alpha · bᵀ · aᵀ + beta · inputᵀ. */
@@ -104,7 +106,7 @@ function foldBatch(problem: Problem): Problem {
   if (!folds) return problem;
   const fold = (matrix: Matrix): Matrix => ({
     ...matrix,
-    row: m === 1 ? matrix.batch.at(-1)! : matrix.row,
+    row: m === 1 ? lastElement(matrix.batch) : matrix.row,
     batch: matrix.batch.slice(0, -1),
   });
   return foldBatch({

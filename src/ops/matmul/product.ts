@@ -1,8 +1,10 @@
 /** The primitives of matrix products, with their gradients. */
+
 import { record } from "../../autograd/record.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { broadcastShapes, broadcastStrides, type Shape } from "../../tensor/shape.ts";
@@ -30,7 +32,7 @@ const addmmPrimitive = productPrimitive("addmm");
 export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1): Tensor<D> {
   const [left, right] = [plainList(a.shape), plainList(b.shape)];
   const batch = broadcastShapes("matmul", left.slice(0, -2), right.slice(0, -2));
-  const shape = [...batch, left.at(-2)!, right.at(-1)!];
+  const shape = [...batch, left.at(-2)!, lastElement(right)];
   const output = execute(matmulPrimitive, [a, b], shape, a.dtype, { alpha, beta: 0 });
   const shapes = [a.shape, b.shape] as const;
   record("matmul", [a, b], [output], [a, b], ([gradient], [left, right], needs) => [
@@ -50,7 +52,7 @@ export function productWithInput<D extends DType>(
   b: Tensor<D>,
   { alpha, beta }: ProductScale,
 ): Tensor<D> {
-  const shape = [...plainList(a.shape).slice(0, -1), plainList(b.shape).at(-1)!];
+  const shape = [...plainList(a.shape).slice(0, -1), lastElement(plainList(b.shape))];
   using expanded = broadcastTo(input, shape);
   // An input with beta = 0 is ignored, so that its NaNs do not reach the result.
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, expanded], shape, a.dtype, { alpha, beta });

@@ -48,9 +48,9 @@ export function tensordot(...values: unknown[]): Tensor {
   const { a, b, dims } = tensordotParameters(values);
   checkSameDType("tensordot", [a, b]);
   const [left, right] = axesOf(a, b, dims);
-  const single = left.flatMap((axis, at) => (isSingle(a.shape[axis]!, b.shape[right[at]!]!) ? [at] : []));
+  const single = left.flatMap((axis, at) => (isSingle(a.shape[axis], b.shape[right[at]]) ? [at] : []));
   for (const [at, axis] of left.entries())
-    if (a.shape[axis] !== b.shape[right[at]!] && !single.includes(at))
+    if (a.shape[axis] !== b.shape[right[at]] && !single.includes(at))
       throw new ShapeError(
         "tensordot",
         "shapesDiffer",
@@ -59,7 +59,7 @@ export function tensordot(...values: unknown[]): Tensor {
   return underName("tensordot", () =>
     tidy(() => {
       const alongSingle = (x: Tensor, axes: readonly number[]): Tensor => {
-        const repeated = single.map((at) => axes[at]!).filter((axis) => x.shape[axis] !== 1);
+        const repeated = single.map((at) => axes[at]).filter((axis) => x.shape[axis] !== 1);
         return repeated.length === 0 ? x : sum(x, { dim: repeated, keepdim: true, dtype: x.dtype });
       };
       return summedOver(alongSingle(a, left), alongSingle(b, right), left, right);
@@ -77,8 +77,8 @@ const tensordotParameters = parameters("tensordot", {
 
 function summedOver(a: Tensor, b: Tensor, left: readonly number[], right: readonly number[]): Tensor {
   const [freeA, freeB] = [othersThan(a, left), othersThan(b, right)];
-  const [shapeA, shapeB] = [freeA.map((axis) => a.shape[axis]!), freeB.map((axis) => b.shape[axis]!)];
-  const inner = elementCount(left.map((axis) => a.shape[axis]!));
+  const [shapeA, shapeB] = [freeA.map((axis) => a.shape[axis]), freeB.map((axis) => b.shape[axis])];
+  const inner = elementCount(left.map((axis) => a.shape[axis]));
   const rows = reshape(permute(a, [...freeA, ...left]), [elementCount(shapeA), inner]);
   const columns = reshape(permute(b, [...right, ...freeB]), [inner, elementCount(shapeB)]);
   return reshape(product(rows, columns), [...shapeA, ...shapeB]);
@@ -100,13 +100,13 @@ function axesOf(a: Tensor, b: Tensor, dims: number | readonly (readonly number[]
     return [count.map((at) => a.rank - dims + at), count];
   }
   const [left, right] = dims;
-  if (dims.length !== 2 || left!.length !== right!.length)
+  if (dims.length !== 2 || left.length !== right.length)
     throw new ArgumentError(
       "tensordot",
       "lengthsDiffer",
       `expected dims to be two lists of equal length, got ${JSON.stringify(dims)}`,
     );
-  return [distinct(a, left!), distinct(b, right!)];
+  return [distinct(a, left), distinct(b, right)];
 }
 
 function distinct(x: Tensor, dims: readonly number[]): number[] {

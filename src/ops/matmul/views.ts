@@ -41,14 +41,14 @@ export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]
   const inverse = order.map((_, axis) => order.indexOf(axis));
   const pick = (values: readonly number[]) => {
     const plain = plainList(values);
-    return order.map((axis) => plain[axis]!);
+    return order.map((axis) => plain[axis]);
   };
   return viewOf("permute", x, pick(x.shape), pick(x.strides), x.offset, ([gradient]) => [permuted(gradient, inverse)]);
 }
 
 /** Returns the diagonal of two axes of equal size, in the place of the first axis. */
 export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second: number): Tensor<D> {
-  const strides = x.strides.with(first, x.strides[first]! + x.strides[second]!).toSpliced(second, 1);
+  const strides = x.strides.with(first, x.strides[first] + x.strides[second]).toSpliced(second, 1);
   const shape = x.shape;
   return viewOf("diagonal", x, shape.toSpliced(second, 1), strides, x.offset, ([gradient]) => [
     diagonalEmbedded(gradient, shape, first, second),

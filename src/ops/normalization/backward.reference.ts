@@ -12,7 +12,7 @@ export const backwardReference: Implementation<NormalizationAttributes> = {
     const gradOut = toNumbers(inputs.gradOut);
     const normalized = normalizedRows(problem);
     if (outputs.gradX) store(outputs.gradX, gradientOfRows(problem, gradOut, normalized));
-    const products = gradOut.map((gradient, at) => gradient * normalized[at]!);
+    const products = gradOut.map((gradient, at) => gradient * normalized[at]);
     if (outputs.gradWeight) store(outputs.gradWeight, columnSums(products, length));
     if (outputs.gradBias) store(outputs.gradBias, columnSums(gradOut, length));
   },
@@ -22,7 +22,7 @@ export const backwardReference: Implementation<NormalizationAttributes> = {
 function normalizedRows({ inputs, length }: BackwardProblem): Float64Array {
   const [scale, mean] = [toNumbers(inputs.scale), inputs.mean && toNumbers(inputs.mean)];
   const rowOf = (at: number) => Math.floor(at / length);
-  return toNumbers(inputs.x).map((value, at) => (value - (mean?.[rowOf(at)] ?? 0)) * scale[rowOf(at)]!);
+  return toNumbers(inputs.x).map((value, at) => (value - (mean?.[rowOf(at)] ?? 0)) * scale[rowOf(at)]);
 }
 
 function gradientOfRows(problem: BackwardProblem, gradOut: Float64Array, normalized: Float64Array): Float64Array {
@@ -36,9 +36,9 @@ function gradientOfRows(problem: BackwardProblem, gradOut: Float64Array, normali
     const n = normalized.subarray(begin, end);
     const v = [...gradOut.subarray(begin, end)].map((gradient, k) => gradient * (weight?.[k] ?? 1));
     const average = isCentered ? sumOf(v) / length : 0;
-    const projection = sumOf(v.map((value, k) => value * n[k]!)) / length;
+    const projection = sumOf(v.map((value, k) => value * n[k])) / length;
     for (let k = 0; k < length; k++)
-      result[begin + k] = scale[row]! * (v[k]! - average - n[k]! * projection) + (gradSum?.[begin + k] ?? 0);
+      result[begin + k] = scale[row] * (v[k] - average - n[k] * projection) + (gradSum?.[begin + k] ?? 0);
   }
   return result;
 }
@@ -46,5 +46,5 @@ function gradientOfRows(problem: BackwardProblem, gradOut: Float64Array, normali
 /** Sums each column over all rows. */
 function columnSums(values: Float64Array, length: number): number[] {
   const rows = Array.from({ length: values.length / length }, (_, row) => row * length);
-  return Array.from({ length }, (_, k) => sumOf(rows.map((start) => values[start + k]!)));
+  return Array.from({ length }, (_, k) => sumOf(rows.map((start) => values[start + k])));
 }

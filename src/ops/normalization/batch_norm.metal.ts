@@ -44,7 +44,7 @@ export const batchNormGradientMetal: MetalImplementation<BatchNormAttributes<Bat
   run({ inputs, outputs, attributes }) {
     const { x, gradOut, mean, variance, weight } = namedTensors<BatchNormGradientOperands>(attributes.inputs, inputs);
     const { gradX, gradWeight, gradBias } = namedTensors<Named<BatchNormGradientName>>(attributes.outputs, outputs);
-    const any = outputs[0]!;
+    const any = outputs[0];
     return launch({
       ...kernelOf("batch_norm_gradient", x, { weight, gradX, gradWeight, gradBias }),
       operands: [
@@ -57,7 +57,7 @@ export const batchNormGradientMetal: MetalImplementation<BatchNormAttributes<Bat
 };
 
 function unsupported(call: Pick<OperationCall<unknown>, "inputs">): string | undefined {
-  const [batch, , inner] = tupleOf(call.inputs[0]!.shape, 3);
+  const [batch, , inner] = tupleOf(call.inputs[0].shape, 3);
   return batch * inner >= MOST ? `a channel has ${MOST} elements or more` : noFloat64(call);
 }
 

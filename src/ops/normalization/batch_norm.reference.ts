@@ -25,16 +25,16 @@ export const batchNormReference: Implementation<BatchNormAttributes<BatchNormNam
     const places = placesOf(given.x);
     const means = given.mean
       ? toNumbers(given.mean)
-      : places.map((members) => sumOf(members.map((place) => x[place]!)) / members.length);
+      : places.map((members) => sumOf(members.map((place) => x[place])) / members.length);
     const variances = given.variance
       ? toNumbers(given.variance)
       : places.map(
-          (members, channel) => sumOf(members.map((place) => (x[place]! - means[channel]!) ** 2)) / members.length,
+          (members, channel) => sumOf(members.map((place) => (x[place] - means[channel]) ** 2)) / members.length,
         );
     const out = new Float64Array(x.length);
     for (const [channel, members] of places.entries())
       for (const place of members) {
-        const normalized = (x[place]! - means[channel]!) / Math.sqrt(variances[channel]! + attributes.eps);
+        const normalized = (x[place] - means[channel]) / Math.sqrt(variances[channel] + attributes.eps);
         out[place] = normalized * (weight?.[channel] ?? 1) + (bias?.[channel] ?? 0);
       }
     store(found.out, out);
@@ -53,12 +53,12 @@ export const batchNormGradientReference: Implementation<BatchNormAttributes<Batc
     const places = placesOf(given.x);
     const gradX = new Float64Array(x.length);
     const sums = places.map((members, channel) => {
-      const scale = 1 / Math.sqrt(variances[channel]! + attributes.eps);
-      const normalized = members.map((place) => (x[place]! - means[channel]!) * scale);
-      const ofBias = sumOf(members.map((place) => gradient[place]!));
-      const ofWeight = sumOf(members.map((place, at) => gradient[place]! * normalized[at]!));
+      const scale = 1 / Math.sqrt(variances[channel] + attributes.eps);
+      const normalized = members.map((place) => (x[place] - means[channel]) * scale);
+      const ofBias = sumOf(members.map((place) => gradient[place]));
+      const ofWeight = sumOf(members.map((place, at) => gradient[place] * normalized[at]));
       for (const [at, place] of members.entries()) {
-        const rest = gradient[place]! - ofBias / members.length - (normalized[at]! * ofWeight) / members.length;
+        const rest = gradient[place] - ofBias / members.length - (normalized[at] * ofWeight) / members.length;
         gradX[place] = scale * (weight?.[channel] ?? 1) * rest;
       }
       return { ofBias, ofWeight };

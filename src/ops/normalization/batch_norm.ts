@@ -68,7 +68,7 @@ export function batchNorm(...values: unknown[]): Tensor {
       const vectors = { weight, bias, eps };
       if (!training) return withStatistics("batchNorm", x, { ...vectors, mean: runningMean!, variance: runningVar! });
       const { out, ...statistics } = ofChannels("batchNorm", x, vectors);
-      if (x.size > 0) runAlong(statistics, x.size / x.shape[1]!, momentum, runningMean, runningVar);
+      if (x.size > 0) runAlong(statistics, x.size / x.shape[1], momentum, runningMean, runningVar);
       return out;
     }),
   );
@@ -125,7 +125,7 @@ export function groupNorm(...values: unknown[]): Tensor {
       "invalidGroups",
       `expected numGroups to be a whole number of at least 1, got ${numGroups}`,
     );
-  if (x.shape[1]! % numGroups !== 0)
+  if (x.shape[1] % numGroups !== 0)
     throw new ShapeError(
       "groupNorm",
       "unevenGroups",

@@ -60,13 +60,13 @@ export const alongChannels = (vector: Tensor, { rank, dtype }: Tensor): Tensor =
 export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Options): Statistics & { out: Tensor } {
   const dtype = accumulationDType(x.dtype);
   if (x.size === 0) {
-    const none = filled([x.shape[1]!], dtype, 0);
+    const none = filled([x.shape[1]], dtype, 0);
     return { out: ofNothing(x, widened(x, given)), mean: none, variance: none };
   }
   const lines = linesOf(x); // allocated first, since this allocation is the most likely to run out of memory
   const vectors = widened(x, given);
   const inputs = present({ x: lines, ...vectors });
-  const vector = { shape: [x.shape[1]!], dtype };
+  const vector = { shape: [x.shape[1]], dtype };
   const specs = [{ shape: lines.shape, dtype: x.dtype }, vector, vector];
   const outputs = ["out", "mean", "variance"] as const;
   const call = { inputs: inputs.names, outputs, eps };
@@ -87,7 +87,7 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
   if (x.size === 0) return ofNothing(x, widened(x, given));
   const inputs = present({ x: linesOf(x), ...widened(x, given) });
   const call = { inputs: inputs.names, outputs: ["out"] as const, eps };
-  const lines = inputs.tensors[0]!;
+  const lines = inputs.tensors[0];
   const specs = [{ shape: lines.shape, dtype: x.dtype }];
   const [out] = tupleOf(executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation), 1);
   record(operation, inputs.tensors, [out], inputs.tensors, ([gradOut], tensors, needs) => {
@@ -256,7 +256,7 @@ export function ofGroups(
   }: { readonly weight: Tensor | undefined; readonly bias: Tensor | undefined; readonly eps: number },
 ): Tensor {
   const wide = toDType(x, accumulationDType(x.dtype));
-  const count = x.shape[0]! * groups;
+  const count = x.shape[0] * groups;
   const length = x.size / Math.max(count, 1);
   const out =
     count >= MANY && length > 0 && length <= SHORT && firstBackend() === "cpu" && capturing() === undefined
@@ -264,7 +264,7 @@ export function ofGroups(
       : ofChannels(operation, reshape(wide, [1, count, length]), { eps }).out;
   const normalized = reshape(out, x.shape);
   if ((weight || bias) && isAppliedAtOnce(normalized, weight, bias)) {
-    const [mean, variance] = [0, 1].map((value) => filled([x.shape[1]!], normalized.dtype, value)) as [Tensor, Tensor];
+    const [mean, variance] = [0, 1].map((value) => filled([x.shape[1]], normalized.dtype, value)) as [Tensor, Tensor];
     return toDType(withStatistics(operation, normalized, { eps: 0, mean, variance, weight, bias }), x.dtype);
   }
   const product = weight ? mul(normalized, alongChannels(weight, normalized)) : normalized;

@@ -76,7 +76,7 @@ export function instanceNorm(...values: unknown[]): Tensor {
   return underName("instanceNorm", () =>
     tidy(() => {
       if (runningMean || runningVar) return withRunning(x, given);
-      return ofGroups("instanceNorm", x, x.shape[1]!, { weight, bias, eps });
+      return ofGroups("instanceNorm", x, x.shape[1], { weight, bias, eps });
     }),
   );
 }

@@ -20,7 +20,9 @@
  * their row, and sums over rows. Source: Ba, Kiros and Hinton, "Layer Normalization", 2016; Zhang and Sennrich, "Root
  * Mean Square Layer Normalization", 2019.
  */
+
 import type { OperationCall } from "../../backend/backend.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { type Slices, slicesOf } from "../../tensor/slices.ts";
@@ -57,8 +59,8 @@ export function problemOf<Problem extends NormalizationProblem>({
   attributes,
 }: OperationCall<NormalizationAttributes>): Problem {
   const { isCentered, eps } = attributes;
-  const x = inputs[0]!;
-  const length = plainList(x.shape).at(-1)!;
+  const x = inputs[0];
+  const length = lastElement(plainList(x.shape));
   const named = namedTensors<Problem["inputs"]>(attributes.inputs, inputs);
   const results = namedTensors<Problem["outputs"]>(attributes.outputs, outputs);
   const vector = named.weight ?? named.bias ?? results.gradWeight ?? results.gradBias;
@@ -70,7 +72,7 @@ export function problemOf<Problem extends NormalizationProblem>({
 /** Returns tensors by name. The type states which names every call has. */
 export function namedTensors<All extends object>(names: readonly (keyof All)[], tensors: readonly Tensor[]): All {
   const named: { [Name in keyof All]?: Tensor } = {};
-  for (let at = 0; at < names.length; at++) named[names[at]!] = tensors[at]!;
+  for (let at = 0; at < names.length; at++) named[names[at]] = tensors[at];
   return named as All;
 }
 
@@ -88,4 +90,4 @@ export function present<Name extends string>(operands: Named<Name>): { names: Na
 
 /** Returns the rows of operands of x's shape, in row-major order regardless of strides, as statistics are stored. */
 export const rowsOf = (operands: readonly Tensor[]): Slices =>
-  slicesOf(operands, operands[0]!.rank - 1, { isOrdered: true });
+  slicesOf(operands, operands[0].rank - 1, { isOrdered: true });

@@ -1,6 +1,8 @@
 /** Division of rows among threads, and parameters of `kernels/normalization/rows.h`. */
+
 import { metalTypeOf, startOf } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
+import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { normalizationOptions, normalizationParameters } from "./primitive.ts";
 import { type NormalizationProblem, rowsOf } from "./problem.ts";
@@ -81,7 +83,7 @@ const teamOf = ({ length }: NormalizationProblem, teams: readonly Team[]): Team 
 function divide(problem: NormalizationProblem, teams: readonly Team[], wanted: number): Division {
   const { rows } = problem;
   const found = teamOf(problem, teams);
-  const { lanes, count } = found ?? teams.at(-1)!;
+  const { lanes, count } = found ?? lastElement(teams);
   const chunk = Math.min(wanted, MOST_ROWS);
   const chunks = Math.ceil(rows / chunk);
   const teamsOfGroup = lanes === LANES ? TEAMS : 1;

@@ -118,7 +118,7 @@ function sampled(x: Tensor, grid: Tensor, options: Options): Tensor {
   });
   const terms = combinations(taps).map((combination) => {
     const place = combination.reduce(
-      (sum, tap, axis) => add(mul(sum, BigInt(sizes[axis]!)), tap.place),
+      (sum, tap, axis) => add(mul(sum, BigInt(sizes[axis])), tap.place),
       filled([batch, count], "int64", 0n),
     );
     const index = expand(unsqueeze(place, 1), [batch, channels, count]);

@@ -163,14 +163,14 @@ function axesOf({ x, size, scaleFactor, alignCorners, recomputeScaleFactor }: Ca
     ? alongAxes(
         "interpolate",
         "scaleFactor times the size",
-        sizes.map((each, at) => Math.floor(each * factors[at]!)),
+        sizes.map((each, at) => Math.floor(each * factors[at])),
         sizes.length,
         1,
       )
     : alongAxes("interpolate", "size", size!, sizes.length, 1);
   return sizes.map((each, at) => ({
     size: each,
-    output: outputs[at]!,
+    output: outputs[at],
     factor: recomputeScaleFactor ? undefined : factors?.[at],
     alignCorners: alignCorners ?? false,
   }));
@@ -188,9 +188,9 @@ function factorsOf(factor: PerAxis, rank: number): number[] {
 }
 
 function resampled(x: Tensor, axis: number, { places, weights }: Taps): Tensor {
-  const taken = (tap: number): Tensor => indexSelectAlong(x, tensor(places[tap]!), axis, "interpolate");
+  const taken = (tap: number): Tensor => indexSelectAlong(x, tensor(places[tap]), axis, "interpolate");
   if (!weights) return taken(0);
-  const along = x.shape.map((_, at) => (at === axis ? places[0]!.length : 1));
+  const along = x.shape.map((_, at) => (at === axis ? places[0].length : 1));
   return weights
     .map((values, tap) => mul(taken(tap), tensor(values, { shape: along, dtype: x.dtype })))
     .reduce((sum, term) => add(sum, term));

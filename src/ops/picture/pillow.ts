@@ -39,14 +39,14 @@ export function resizeBytes(
     // Pillow 13 changes the order, and with it the rounding, if the height shrinks by more than twice the width.
     if (height - size[0] > 2 * Math.max(0, width - size[1])) order.reverse();
     const pass = filter === "nearest" ? nearest : along;
-    const result = order.reduce<Tensor>((partial, at) => pass(partial, at, size[at - 2]!, filter as FilterName), x);
-    return reshape(result, [image.shape[0]!, ...size]);
+    const result = order.reduce<Tensor>((partial, at) => pass(partial, at, size[at - 2], filter as FilterName), x);
+    return reshape(result, [image.shape[0], ...size]);
   });
 }
 
 /** Positions are sums of steps in float64, as in Pillow's `Geometry.c`. */
 function nearest(x: Tensor, at: 2 | 3, output: number): Tensor {
-  const size = x.shape[at]!;
+  const size = x.shape[at];
   if (size === output) return x;
   const step = size / output;
   const places = new Int32Array(output);
@@ -56,15 +56,15 @@ function nearest(x: Tensor, at: 2 | 3, output: number): Tensor {
 }
 
 function along(x: Tensor, at: 2 | 3, output: number, filter: FilterName): Tensor {
-  const size = x.shape[at]!;
+  const size = x.shape[at];
   if (size === output) return x;
   const axis = { size, output, factor: undefined, alignCorners: false };
   if (!canResample()) return resampledBytes(x, at, tapsOf(filter, axis, true)!, BITS);
   // Sums of integers are exact in float64. Parts have whole rows or columns.
   const other = at === 2 ? 3 : 2;
-  const step = Math.max(1, Math.floor((PART * x.shape[other]!) / x.size));
-  const parts = Array.from({ length: Math.ceil(x.shape[other]! / step) }, (_, index) =>
-    narrow(x, other, index * step, Math.min(step, x.shape[other]! - index * step)),
+  const step = Math.max(1, Math.floor((PART * x.shape[other]) / x.size));
+  const parts = Array.from({ length: Math.ceil(x.shape[other] / step) }, (_, index) =>
+    narrow(x, other, index * step, Math.min(step, x.shape[other] - index * step)),
   );
   return cat(
     parts.map((part) => tidy(() => inFloat64(part, at, axis, filter))),
@@ -73,7 +73,7 @@ function along(x: Tensor, at: 2 | 3, output: number, filter: FilterName): Tensor
 }
 
 function inFloat64(part: Tensor, at: 2 | 3, axis: Axis, filter: FilterName): Tensor {
-  const same = part.shape[at === 2 ? 3 : 2]!;
+  const same = part.shape[at === 2 ? 3 : 2];
   const map = mapOf(filter, axis, true);
   const whole = { ...map, weights: map.weights!.map((weight) => wholeWeight(weight, BITS)) };
   const unchanged = mapOf("nearest", { ...axis, size: same, output: same }, false);

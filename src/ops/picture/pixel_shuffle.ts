@@ -98,14 +98,14 @@ export function channelShuffle<D extends DType>(x: Tensor<D>, groups: number): T
 export function channelShuffle(...values: unknown[]): Tensor {
   const { x, groups } = channelShuffleParameters(values);
   const [batch, channels, ...others] = x.shape;
-  if (x.rank < 3 || channels! % groups !== 0)
+  if (x.rank < 3 || channels % groups !== 0)
     throw new ShapeError(
       "channelShuffle",
       "shapesDiffer",
       `expected [batch, channels, …] with a number of channels divisible by groups ${groups}, got ${x.describe()}`,
     );
   return tidy(() => {
-    const parts = reshape(x, [batch!, groups, channels! / groups, elementCount(others)]);
+    const parts = reshape(x, [batch, groups, channels / groups, elementCount(others)]);
     return reshape(permute(parts, [0, 2, 1, 3]), x.shape);
   });
 }

@@ -18,10 +18,10 @@ import type { Taps } from "./taps.ts";
  */
 export function resampledBytes(x: Tensor, axis: number, taps: Taps, fixed?: number): Tensor {
   const { places, weights, bits } = wholeWeights(taps, fixed);
-  const along = x.shape.map((_, at) => (at === axis ? places[0]!.length : 1));
+  const along = x.shape.map((_, at) => (at === axis ? places[0].length : 1));
   const terms = places.map((indices, tap) => {
     const taken = toDType(indexSelectAlong(x, tensor(indices), axis, "interpolate"), "int32");
-    return mul(taken, tensor(weights[tap]!, { shape: along }));
+    return mul(taken, tensor(weights[tap], { shape: along }));
   });
   const half = 2 ** (bits - 1);
   const total = terms.reduce((sum, term) => add(sum, term));
@@ -58,12 +58,12 @@ export const wholeWeight = (weight: number, bits: number): number =>
  */
 function mergedWeights(places: readonly BigInt64Array[], weights: readonly Float64Array[]): Float64Array[] {
   const merged = weights.map((each) => each.slice());
-  for (let at = 0; at < places[0]!.length; at++)
+  for (let at = 0; at < places[0].length; at++)
     for (let tap = 1; tap < places.length; tap++) {
-      const first = places.findIndex((each) => each[at] === places[tap]![at]);
+      const first = places.findIndex((each) => each[at] === places[tap][at]);
       if (first === tap) continue;
-      merged[first]![at]! += merged[tap]![at]!;
-      merged[tap]![at] = 0;
+      merged[first][at] += merged[tap][at];
+      merged[tap][at] = 0;
     }
   return merged;
 }

@@ -43,11 +43,11 @@ export function mapOf(resampling: Resampling, axis: Axis, antialias: boolean): A
 function mapOfTaps({ size, output }: Axis, taps: Taps | undefined): AxisMap {
   if (!taps) return { input: size, starts: Array.from({ length: output }, (_, at) => at), lengths: fill(output, 1) };
   const places = taps.places.map((list) => Array.from(list, Number));
-  const starts = fill(output, 0).map((_, at) => Math.min(...places.map((list) => list[at]!)));
-  const lengths = starts.map((start, at) => Math.max(...places.map((list) => list[at]!)) - start + 1);
+  const starts = fill(output, 0).map((_, at) => Math.min(...places.map((list) => list[at])));
+  const lengths = starts.map((start, at) => Math.max(...places.map((list) => list[at])) - start + 1);
   const weights = starts.flatMap((start, at) => {
-    const window = fill(lengths[at]!, 0);
-    for (const [tap, list] of places.entries()) window[list[at]! - start]! += taps.weights?.[tap]?.[at] ?? 1;
+    const window = fill(lengths[at], 0);
+    for (const [tap, list] of places.entries()) window[list[at] - start] += taps.weights?.[tap]?.[at] ?? 1;
     return window;
   });
   return { input: size, starts, lengths, weights: taps.weights && weights };
@@ -113,7 +113,7 @@ function cubic({ size, output }: Axis, at: (index: number) => number): Taps {
   const clamped = (place: number): bigint => BigInt(Math.min(Math.max(place, 0), size - 1));
   return {
     places: [-1, 0, 1, 2].map((shift) => BigInt64Array.from(first, (place) => clamped(place + shift))),
-    weights: [0, 1, 2, 3].map((tap) => Float64Array.from(weights, (each) => each[tap]!)),
+    weights: [0, 1, 2, 3].map((tap) => Float64Array.from(weights, (each) => each[tap])),
   };
 }
 

@@ -137,8 +137,8 @@ function adaptiveMaxPool(
 
 /** Returns windows that divide the input. If all have one size, ordinary max pooling has the same windows. */
 function windowsInto(input: readonly number[], output: readonly number[]): Windows {
-  const isEven = output.every((size, axis) => input[axis]! % size === 0);
-  const kernel = output.map((size, axis) => (isEven ? input[axis]! / size : ADAPTIVE));
+  const isEven = output.every((size, axis) => input[axis] % size === 0);
+  const kernel = output.map((size, axis) => (isEven ? input[axis] / size : ADAPTIVE));
   const all = (value: number): number[] => output.map(() => value);
   const stride = isEven ? kernel : all(1);
   return { kernel, stride, padding: all(0), dilation: all(1), input, output, beyond: all(0) };
@@ -270,11 +270,11 @@ function unpooledSizes(
   const stride = given.stride === undefined ? kernel : alongAxes(operation, "stride", given.stride, rank, 1);
   const padding = alongAxes(operation, "padding", given.padding, rank, 0);
   const input = x.shape.slice(-rank);
-  const least = input.map((size, axis) => (size - 1) * stride[axis]! - 2 * padding[axis]! + kernel[axis]!);
+  const least = input.map((size, axis) => (size - 1) * stride[axis] - 2 * padding[axis] + kernel[axis]);
   if (given.outputSize === undefined) return least;
   const sizes = given.outputSize.length === x.rank ? given.outputSize.slice(-rank) : given.outputSize;
   const list = alongAxes(operation, "outputSize", sizes, rank, 1);
-  if (list.some((size, axis) => size <= least[axis]! - stride[axis]! || size >= least[axis]! + stride[axis]!))
+  if (list.some((size, axis) => size <= least[axis] - stride[axis] || size >= least[axis] + stride[axis]))
     throw new ShapeError(
       operation,
       "invalidSize",

@@ -159,16 +159,16 @@ function adaptiveParameters(operation: string) {
 /** Returns views of padded x, one for each position in a window: each view holds that element of every window. */
 function viewsOf(x: Tensor, { kernel, stride, padding, dilation, output, beyond }: Windows, value: number): Tensor[] {
   const rank = kernel.length;
-  const sides = padding.map((amount, axis) => [amount, amount + beyond[axis]!]);
+  const sides = padding.map((amount, axis) => [amount, amount + beyond[axis]]);
   const isPadded = sides.flat().some((amount) => amount > 0);
   const whole = isPadded ? pad(x, sides.toReversed().flat(), { value }) : x;
   let views = [whole];
   for (let axis = 0; axis < rank; axis++)
     views = views.flatMap((view) =>
-      Array.from({ length: kernel[axis]! }, (_, at) => {
-        const start = at * dilation[axis]!;
-        const end = start + (output[axis]! - 1) * stride[axis]! + 1;
-        return slice(view, { dim: view.rank - rank + axis, start, end, step: stride[axis]! });
+      Array.from({ length: kernel[axis] }, (_, at) => {
+        const start = at * dilation[axis];
+        const end = start + (output[axis] - 1) * stride[axis] + 1;
+        return slice(view, { dim: view.rank - rank + axis, start, end, step: stride[axis] });
       }),
     );
   return views;
@@ -199,13 +199,13 @@ function mapsOf(
   { countIncludePad, divisorOverride }: { countIncludePad: boolean; divisorOverride: number | undefined },
 ): AxisMap[] {
   return output.map((size, axis) => {
-    const begins = Array.from({ length: size }, (_, at) => at * stride[axis]! - padding[axis]!);
+    const begins = Array.from({ length: size }, (_, at) => at * stride[axis] - padding[axis]);
     const starts = begins.map((begin) => Math.max(begin, 0));
-    const lengths = begins.map((begin, at) => Math.min(begin + kernel[axis]!, input[axis]!) - starts[at]!);
-    const padded = begins.map((begin) => Math.min(begin + kernel[axis]!, input[axis]! + padding[axis]!) - begin);
+    const lengths = begins.map((begin, at) => Math.min(begin + kernel[axis], input[axis]) - starts[at]);
+    const padded = begins.map((begin) => Math.min(begin + kernel[axis], input[axis] + padding[axis]) - begin);
     const counts = countIncludePad ? padded : lengths;
     const divisors = divisorOverride === undefined ? counts : starts.map(() => (axis === 0 ? divisorOverride : 1));
-    return { input: input[axis]!, starts, lengths, divisors };
+    return { input: input[axis], starts, lengths, divisors };
   });
 }
 
@@ -220,10 +220,10 @@ function divisorsOf(
     (all, size, axis) =>
       all.flatMap((product) =>
         Array.from({ length: size }, (_, at) => {
-          const start = at * stride[axis]! - padding[axis]!;
-          const end = Math.min(start + kernel[axis]!, input[axis]! + padding[axis]!);
+          const start = at * stride[axis] - padding[axis];
+          const end = Math.min(start + kernel[axis], input[axis] + padding[axis]);
           if (countIncludePad) return product * (end - start);
-          return product * (Math.min(end, input[axis]!) - Math.max(start, 0));
+          return product * (Math.min(end, input[axis]) - Math.max(start, 0));
         }),
       ),
     [1],
@@ -245,7 +245,7 @@ function adaptiveAvgPool(
         return resample(
           operation,
           x,
-          sizes.map((size, at) => adaptiveMap(x.shape[x.rank - rank + at]!, size)),
+          sizes.map((size, at) => adaptiveMap(x.shape[x.rank - rank + at], size)),
         );
       const wide: Tensor = toDType(x, accumulationDType(x.dtype));
       if (isTotal) return toDType(mean(wide, { dim: sizes.map((_, at) => at - rank), keepdim: true }), x.dtype);
@@ -276,7 +276,7 @@ function adaptiveMap(size: number, count: number): AxisMap {
 }
 
 function meansAlong(x: Tensor, axis: number, count: number): Tensor {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   if (count === 1) return mean(x, { dim: axis, keepdim: true });
   if (size % count === 0)
     return mean(reshape(x, [...x.shape.slice(0, axis), count, size / count, ...x.shape.slice(axis + 1)]), {

@@ -72,7 +72,7 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
   const planes = x.shape.slice(0, -2);
   const [height, width] = tupleOf(x.shape.slice(-2), 2);
   for (const [at, size] of [height, width].entries()) {
-    const needed = output[at]! + kernel[at]! - 1;
+    const needed = output[at] + kernel[at] - 1;
     const axis = x.rank - 2 + at;
     if (needed > size)
       throw new ShapeError(
@@ -87,17 +87,17 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
       const places = noGrad(() => {
         const samples = randomSamples ?? rand([...planes, 2], { dtype: "float32", generator });
         const fractions = reshape(toDType(samples, "float32"), [...planes, 2]);
-        const rows = placesAlong(select(fractions, -1, 1), { size: height, output: output[0]!, kernel: kernel[0]! });
-        const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1]!, kernel: kernel[1]! });
+        const rows = placesAlong(select(fractions, -1, 1), { size: height, output: output[0], kernel: kernel[0] });
+        const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1], kernel: kernel[1] });
         // […, rows, 1, window, 1] with […, 1, columns, 1, window]
         const lines = mul(unsqueeze(unsqueeze(rows, -2), -1), BigInt(width));
         return add(lines, unsqueeze(unsqueeze(columns, -3), -2));
       });
-      const windows = reshape(places, [...planes, output[0]! * output[1]! * kernel[0]! * kernel[1]!]);
+      const windows = reshape(places, [...planes, output[0] * output[1] * kernel[0] * kernel[1]]);
       const flat = reshape(x, [...planes, height * width]);
       const elements = reshape(gatherAlong(NAME, flat, windows, planes.length), [
         ...[...planes, ...output],
-        kernel[0]! * kernel[1]!,
+        kernel[0] * kernel[1],
       ]);
       const { values: largest, indices } = max(elements, { dim: -1 });
       if (!returnIndices) return largest;
@@ -148,13 +148,13 @@ function outputOf(
       "invalidRatio",
       `expected outputRatio to be one or two numbers between 0 and 1, got ${JSON.stringify(outputRatio)}`,
     );
-  const sizes = x.shape.slice(-2).map((size, at) => Math.floor(size * ratios[at]!));
+  const sizes = x.shape.slice(-2).map((size, at) => Math.floor(size * ratios[at]));
   return alongAxes(NAME, "the size by outputRatio", sizes, 2, 1);
 }
 
 function checkSamples(x: Tensor, samples: Tensor | undefined): void {
   if (samples === undefined) return;
-  const [batch, channels] = [x.rank === 4 ? x.shape[0]! : 1, x.shape.at(-3)!];
+  const [batch, channels] = [x.rank === 4 ? x.shape[0] : 1, x.shape.at(-3)!];
   if (samples.rank !== 3 || samples.shape[0] !== batch || samples.shape[1] !== channels || samples.shape[2] !== 2)
     throw new ShapeError(
       NAME,

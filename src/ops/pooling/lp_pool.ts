@@ -116,7 +116,7 @@ function lpPool(
   return underName(operation, () =>
     tidy(() => {
       const wide = accumulationDType(x.dtype);
-      const pool = [avgPool1d, avgPool2d, avgPool3d][rank - 1]!;
+      const pool = [avgPool1d, avgPool2d, avgPool3d][rank - 1];
       const mean = pool(pow(toDType(x, wide), normType), kernel, { stride, ceilMode });
       const count = kernel.reduce((product, size) => product * size, 1);
       const total = mul(mul(sign(mean), relu(abs(mean))), count);

@@ -44,9 +44,9 @@ export const maxPoolGradientMetal: MetalImplementation<PoolingAttributes, [Tenso
 function unsupported(call: Pick<OperationCall<PoolingAttributes>, "inputs" | "attributes">): string | undefined {
   const { input, output, kernelSize, stride, dilation, before } = call.attributes;
   const furthest = [0, 1, 2].map(
-    (axis) => output[axis]! * stride[axis]! + kernelSize[axis]! * dilation[axis]! + before[axis]! + input[axis]!,
+    (axis) => output[axis] * stride[axis] + kernelSize[axis] * dilation[axis] + before[axis] + input[axis],
   );
-  const products = [0, 1, 2].map((axis) => (kernelSize[axis]! > 0 ? 0 : (input[axis]! + 1) * (output[axis]! + 1)));
+  const products = [0, 1, 2].map((axis) => (kernelSize[axis] > 0 ? 0 : (input[axis] + 1) * (output[axis] + 1)));
   const sizes = [input, output].map((shape) => shape.reduce((product, size) => product * size, 1));
   if (Math.max(...sizes, ...furthest, ...products) >= MOST) return `window positions reach ${MOST}`;
   return noFloat64(call);

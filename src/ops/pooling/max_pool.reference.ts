@@ -15,8 +15,8 @@ export const maxPoolReference: Implementation<PoolingAttributes, [Tensor], [Tens
     for (let result = 0; result < best.length; result++) {
       const first = Math.floor(result / results) * pixels;
       for (const place of windowOf(attributes, result % results)) {
-        const value = elements[first + place]!;
-        if (!(value > best[result]! || Number.isNaN(value) || places[result]! < 0)) continue;
+        const value = elements[first + place];
+        if (!(value > best[result] || Number.isNaN(value) || places[result] < 0)) continue;
         best[result] = value;
         places[result] = place;
       }
@@ -32,7 +32,7 @@ export const maxPoolGradientReference: Implementation<PoolingAttributes, [Tensor
     const places = toIntegers(indices);
     const sums = new Float64Array(output.size);
     for (const [result, value] of toNumbers(gradient).entries())
-      if (places[result]! >= 0n) sums[Math.floor(result / results) * pixels + Number(places[result]!)]! += value;
+      if (places[result] >= 0n) sums[Math.floor(result / results) * pixels + Number(places[result])] += value;
     store(output, sums);
   },
 };
@@ -42,18 +42,18 @@ function windowOf(attributes: PoolingAttributes, result: number): number[] {
   const { input, output, kernelSize, stride, dilation, before } = attributes;
   let remainder = result;
   const along = [2, 1, 0].map((axis) => {
-    const [count, size] = [output[axis]!, input[axis]!];
+    const [count, size] = [output[axis], input[axis]];
     const window = remainder % count;
     remainder = Math.floor(remainder / count);
     if (kernelSize[axis] === ADAPTIVE) {
       const start = Math.floor((window * size) / count);
       return Array.from({ length: Math.ceil(((window + 1) * size) / count) - start }, (_, at) => start + at);
     }
-    const first = window * stride[axis]! - before[axis]!;
-    return Array.from({ length: kernelSize[axis]! }, (_, at) => first + at * dilation[axis]!).filter(
+    const first = window * stride[axis] - before[axis];
+    return Array.from({ length: kernelSize[axis] }, (_, at) => first + at * dilation[axis]).filter(
       (at) => at >= 0 && at < size,
     );
   });
   const [wide, high, deep] = tupleOf(along, 3);
-  return deep.flatMap((z) => high.flatMap((y) => wide.map((x) => (z * input[1]! + y) * input[2]! + x)));
+  return deep.flatMap((z) => high.flatMap((y) => wide.map((x) => (z * input[1] + y) * input[2] + x)));
 }

@@ -91,9 +91,9 @@ function hasWindowsOfPadding({ input, output, kernelSize, stride, dilation, befo
   return output.some((count, axis) => {
     if (kernelSize[axis] === ADAPTIVE) return false;
     for (let at = 0; at < count; at++) {
-      const first = at * stride[axis]! - before[axis]!;
-      const inside = first < 0 ? first + Math.ceil(-first / dilation[axis]!) * dilation[axis]! : first;
-      if (inside >= input[axis]! || inside > first + (kernelSize[axis]! - 1) * dilation[axis]!) return true;
+      const first = at * stride[axis] - before[axis];
+      const inside = first < 0 ? first + Math.ceil(-first / dilation[axis]) * dilation[axis] : first;
+      if (inside >= input[axis] || inside > first + (kernelSize[axis] - 1) * dilation[axis]) return true;
     }
     return false;
   });

@@ -64,7 +64,7 @@ const resampleCpu: Implementation<ResampleAttributes, [Tensor], [Tensor]> = {
   run({ operation, inputs: [x], outputs: [output], attributes: { planes, axes } }) {
     const parts = axes.map(tableOf);
     const table = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
-    for (let at = 0, begin = 0; at < parts.length; begin += parts[at++]!.length) table.set(parts[at]!, begin);
+    for (let at = 0, begin = 0; at < parts.length; begin += parts[at++].length) table.set(parts[at], begin);
     const block = {
       ...{ dtype: x.dtype, planes, input: axes.map(({ input }) => input) },
       ...{ output: axes.map(({ starts }) => starts.length), weights: axes.map(({ weights }) => weights?.length ?? 0) },
@@ -82,14 +82,14 @@ function along({ input, starts, lengths, weights, divisors, factors }: AxisMap, 
   let weight = 0;
   for (const [to, start] of starts.entries()) {
     if (lengths[to] === 0) for (let row = 0; row < before; row++) result.fill(0, at(row, to), at(row, to) + after);
-    for (let from = start; from < start + lengths[to]!; from++, weight++) {
+    for (let from = start; from < start + lengths[to]; from++, weight++) {
       const factor = (weights?.[weight] ?? 1) * (factors?.[from] ?? 1);
       for (let row = 0; row < before; row++)
         for (let each = 0; each < after; each++)
-          result[at(row, to) + each]! += factor * x[(row * input + from) * after + each]!;
+          result[at(row, to) + each] += factor * x[(row * input + from) * after + each];
     }
     for (let row = 0; row < before; row++)
-      for (let each = 0; each < after; each++) result[at(row, to) + each]! /= divisors?.[to] ?? 1;
+      for (let each = 0; each < after; each++) result[at(row, to) + each] /= divisors?.[to] ?? 1;
   }
   return result;
 }
@@ -135,8 +135,8 @@ function transposed({ input, starts, lengths, weights, divisors, factors }: Axis
   const [from, counts]: [number[], number[]] = [[], []];
   let [first, next] = [0, 0];
   for (let element = 0; element < input; element++) {
-    while (first < starts.length && starts[first]! + lengths[first]! <= element) first++;
-    while (next < starts.length && starts[next]! <= element) next++;
+    while (first < starts.length && starts[first] + lengths[first] <= element) first++;
+    while (next < starts.length && starts[next] <= element) next++;
     const count = Math.max(0, next - first);
     from.push(count === 0 ? 0 : first);
     counts.push(count);
@@ -155,12 +155,12 @@ function transposedWeights(
   counts: readonly number[],
 ): number[] {
   const begins = counts.map(() => 0);
-  for (let at = 1; at < counts.length; at++) begins[at] = begins[at - 1]! + counts[at - 1]!;
+  for (let at = 1; at < counts.length; at++) begins[at] = begins[at - 1] + counts[at - 1];
   const result = new Array<number>((begins.at(-1) ?? 0) + (counts.at(-1) ?? 0)).fill(0);
   let next = 0;
   for (const [window, start] of starts.entries())
-    for (let element = start; element < start + lengths[window]!; element++)
-      result[begins[element]! + window - from[element]!] = weights[next++]!;
+    for (let element = start; element < start + lengths[window]; element++)
+      result[begins[element] + window - from[element]] = weights[next++];
   return result;
 }
 

@@ -48,28 +48,28 @@ export function windowsOf(operation: string, x: Tensor, given: WindowOptions, ra
   const dilation = alongAxes(operation, "dilation", given.dilation ?? 1, rank, 1);
   const input = x.shape.slice(-rank);
   const output = input.map((size, axis) => {
-    if (2 * padding[axis]! > kernel[axis]!)
+    if (2 * padding[axis] > kernel[axis])
       throw new ArgumentError(
         operation,
         "invalidPadding",
         `expected padding of at most half a window of ${kernel[axis]}, got ${padding[axis]}`,
       );
-    const span = spanOf(kernel[axis]!, dilation[axis]!);
-    const steps = (size + 2 * padding[axis]! - span) / stride[axis]!;
+    const span = spanOf(kernel[axis], dilation[axis]);
+    const steps = (size + 2 * padding[axis] - span) / stride[axis];
     const most = (given.ceilMode ? Math.ceil(steps) : Math.floor(steps)) + 1;
     // the last window must start inside x or the padding before it
-    const count = given.ceilMode && (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
+    const count = given.ceilMode && (most - 1) * stride[axis] >= size + padding[axis] ? most - 1 : most;
     if (count < 1)
       throw new ShapeError(
         operation,
         "kernelTooLarge",
-        `expected a window of at most ${size + 2 * padding[axis]!} elements, got ${span}`,
+        `expected a window of at most ${size + 2 * padding[axis]} elements, got ${span}`,
       );
     return count;
   });
   const beyond = input.map((size, axis) => {
-    const end = (output[axis]! - 1) * stride[axis]! + spanOf(kernel[axis]!, dilation[axis]!);
-    return Math.max(end - size - 2 * padding[axis]!, 0);
+    const end = (output[axis] - 1) * stride[axis] + spanOf(kernel[axis], dilation[axis]);
+    return Math.max(end - size - 2 * padding[axis], 0);
   });
   return { kernel, stride, padding, dilation, input, output, beyond };
 }

@@ -98,7 +98,7 @@ export function rotationOf(dim: number, base: number, scaling: RopeScaling | und
 function byFactors(frequencies: readonly number[], { factors, attentionFactor = 1 }: FactorsScaling): Rotation {
   if (factors.length === frequencies.length)
     return {
-      frequencies: frequencies.map((frequency, pair) => frequency / factors[pair]!),
+      frequencies: frequencies.map((frequency, pair) => frequency / factors[pair]),
       magnitude: attentionFactor,
     };
   throw new ArgumentError(

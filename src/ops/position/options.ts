@@ -1,5 +1,6 @@
 /** The options of `rope` and their checks. */
 
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
 import { type Kind, named } from "../../core/parameters.ts";
@@ -71,7 +72,7 @@ export function checkRope(x: Tensor, options: RopeOptions): void {
 }
 
 function checkTableOptions(x: Tensor, options: RopeOptions): void {
-  const { cos, sin, dim = x.shape.at(-1)! } = options;
+  const { cos, sin, dim = lastElement(x.shape) } = options;
   if (!cos || !sin)
     throw new ArgumentError("rope", "missingTable", `expected cos and sin together, got ${cos ? "cos" : "sin"} alone`);
   const defaults = { offset: 0, positions: undefined, base: 10_000, scaling: undefined };
@@ -85,8 +86,8 @@ function checkTableOptions(x: Tensor, options: RopeOptions): void {
   checkTables(x, { cos, sin }, dim);
 }
 
-function checkDim(x: Tensor, { dim = x.shape.at(-1)! }: RopeOptions): void {
-  const most = x.shape.at(-1)!;
+function checkDim(x: Tensor, { dim = lastElement(x.shape) }: RopeOptions): void {
+  const most = lastElement(x.shape);
   if (Number.isInteger(dim) && dim >= 0 && dim % 2 === 0 && dim <= most) return;
   throw new ShapeError(
     "rope",
@@ -108,7 +109,7 @@ function checkPositions(x: Tensor, positions: Tensor): void {
   throw new ShapeError(
     "rope",
     "shapesDiffer",
-    `expected positions to be [seq] or [batch, seq], ${formatShape([seq!])}` +
-      `${x.rank > 2 ? ` or ${formatShape([batch!, seq!])}` : ""} for x ${x.describe()}, got ${positions.describe()}`,
+    `expected positions to be [seq] or [batch, seq], ${formatShape([seq])}` +
+      `${x.rank > 2 ? ` or ${formatShape([batch, seq])}` : ""} for x ${x.describe()}, got ${positions.describe()}`,
   );
 }

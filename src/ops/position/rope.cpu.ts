@@ -1,4 +1,5 @@
 import type { Implementation } from "../../backend/backend.ts";
+import { lastElement } from "../../core/collections.ts";
 import { collapse, type LoopNest } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type RopeAttributes, ropeCall } from "./primitive.ts";
@@ -12,8 +13,8 @@ export const ropeCpu: Implementation<RopeAttributes, [Tensor, ...Tensor[]], [Ten
       operation,
       {
         ...{ dtype: x.dtype, interleaved, magnitude, offset },
-        ...{ pairs: frequencies.length, size: x.shape.at(-1)! },
-        ...{ stride: x.strides.at(-1)!, outStride: output.strides.at(-1)! },
+        ...{ pairs: frequencies.length, size: lastElement(x.shape) },
+        ...{ stride: lastElement(x.strides), outStride: lastElement(output.strides) },
         ...{ hasPositions: positions !== undefined, positionDtype: positions?.dtype ?? "int64" },
         offsets: [x.offset, positions?.offset ?? 0, output.offset],
         ...nestsOf(x, output, positions),
@@ -31,7 +32,7 @@ function nestsOf(x: Tensor, output: Tensor, positions: Tensor | undefined) {
   const { shape, ...strides } = rowsOf(x, output, positions);
   const axes = [...shape.keys()];
   const nest = (nestAxes: readonly number[], operands: readonly (readonly number[])[]): LoopNest => {
-    const pick = (values: readonly number[]) => nestAxes.map((axis) => values[axis]!);
+    const pick = (values: readonly number[]) => nestAxes.map((axis) => values[axis]);
     return collapse(pick(shape), operands.map(pick));
   };
   const isRepeated = (axis: number) => strides.positions[axis] === 0;

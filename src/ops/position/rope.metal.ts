@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
+import { lastElement } from "../../core/collections.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { MOST_PAIRS, type RopeAttributes, ropeParameters } from "./primitive.ts";
@@ -16,7 +17,7 @@ export const ropeMetal: MetalImplementation<RopeAttributes, [Tensor, ...Tensor[]
       : undefined),
   run({ inputs: [x, positions], outputs: [output], attributes }) {
     const pairs = attributes.frequencies.length;
-    const columns = x.shape.at(-1)! - pairs; // one thread per pair, and per unchanged element
+    const columns = lastElement(x.shape) - pairs; // one thread per pair, and per unchanged element
     const rows = elementCount(x.shape.slice(0, -1));
     const width = Math.min(columns, THREADS);
     return launch({
@@ -48,6 +49,6 @@ function parametersOf(
     rows: loop,
     ...{ offset, pairs, magnitude, phases: phasesOf(frequencies) },
     ...(interleaved ? { step: 2, second: 1 } : { step: 1, second: pairs }),
-    ...{ stride: x.strides.at(-1)!, outStride: output.strides.at(-1)! },
+    ...{ stride: lastElement(x.strides), outStride: lastElement(output.strides) },
   });
 }

@@ -1,6 +1,7 @@
 import { record } from "../../autograd/record.ts";
 import { checkElements, executeMany, underName } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -50,7 +51,7 @@ export function rope(...values: unknown[]): Tensor {
   const { x, ...options } = ropeParameters(values);
   checkRope(x, options);
   checkElements("rope", [x], [x]);
-  const { offset, positions, base, interleaved, dim = x.shape.at(-1)!, scaling } = options;
+  const { offset, positions, base, interleaved, dim = lastElement(x.shape), scaling } = options;
   const { cos, sin } = options;
   if (cos && sin) return underName("rope", () => tidy(() => rotatedByTables(x, { cos, sin }, { dim, interleaved })));
   return rotated(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });

@@ -1,4 +1,5 @@
 /** The memory layout of rows and the phases of pairs of rotary position embeddings, for every backend. */
+import { lastElement } from "../../core/collections.ts";
 import { broadcastStrides, denseStrides, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -29,7 +30,7 @@ export function rowsOf(x: Tensor, out: Tensor, positions: Tensor | undefined): R
 function positionStrides({ shape: given, strides }: Tensor, shape: Shape): readonly number[] {
   if (given.length === 1) return broadcastStrides(given, strides, shape);
   const between = new Array<number>(shape.length - 2).fill(0);
-  return [strides[0]!, ...between, strides[1]!];
+  return [strides[0], ...between, strides[1]];
 }
 
 /**
@@ -37,7 +38,7 @@ function positionStrides({ shape: given, strides }: Tensor, shape: Shape): reado
  * is a transposed view.
  */
 export const outputStrides = ({ shape, strides }: Tensor): readonly number[] => {
-  const size = shape.at(-1)!;
+  const size = lastElement(shape);
   return [...denseStrides(shape.slice(0, -1), strides.slice(0, -1)).map((stride) => stride * size), 1];
 };
 

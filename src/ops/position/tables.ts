@@ -1,4 +1,5 @@
 /** Rotary embeddings with cosines and sines from the caller, composed of differentiable operations. */
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
@@ -18,7 +19,7 @@ export interface RopeTables {
 /** Checks tables of cosines and sines. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
 export function checkTables(x: Tensor, { cos, sin }: RopeTables, dim: number): void {
   const row = [x.shape.at(-2)!, dim / 2];
-  const expected = x.rank > 2 ? [row, [x.shape[0]!, ...row]] : [row];
+  const expected = x.rank > 2 ? [row, [x.shape[0], ...row]] : [row];
   for (const [name, table] of Object.entries({ cos, sin })) {
     table.checkAlive("rope");
     if (!isFloat(table.dtype))
@@ -48,10 +49,10 @@ export function rotatedByTables<D extends DType>(
     ? [0, 1].map((at) => select(reshape(part, [...part.shape.slice(0, -1), pairs, 2]), -1, at))
     : [0, pairs].map((start) => narrow(part, -1, start, pairs));
   const [cos, sin] = [tables.cos, tables.sin].map((table) => spread(toDType(table, part.dtype), x.rank));
-  const rotated = [sub(mul(a!, cos!), mul(b!, sin!)), add(mul(a!, sin!), mul(b!, cos!))];
+  const rotated = [sub(mul(a, cos), mul(b, sin)), add(mul(a, sin), mul(b, cos))];
   const result = interleaved ? reshape(stack(rotated, { dim: -1 }), part.shape) : cat(rotated, { dim: -1 });
   const rounded = toDType(result, x.dtype);
-  const size = x.shape.at(-1)!;
+  const size = lastElement(x.shape);
   return size === dim ? rounded : cat([rounded, narrow(x, -1, dim, size - dim)], { dim: -1 });
 }
 
@@ -59,4 +60,4 @@ export function rotatedByTables<D extends DType>(
 const spread = (table: Tensor, rank: number): Tensor =>
   table.rank === 2
     ? table
-    : reshape(table, [table.shape[0]!, ...new Array<number>(rank - 3).fill(1), ...table.shape.slice(1)]);
+    : reshape(table, [table.shape[0], ...new Array<number>(rank - 3).fill(1), ...table.shape.slice(1)]);

@@ -10,8 +10,8 @@ export const bernoulliReference: Implementation<RandomStart, [Tensor], [Tensor]>
     const isWide = p.dtype === "float64";
     const uniform = (index: number): number => {
       const [block, lane] = [Math.floor(index / 4), index % 4];
-      const word = wordsOf(attributes, block)[lane]!;
-      return isWide ? uniform64(word, wordsOf(attributes, block, 1)[lane]!) : (word >>> 8) * 2 ** -24;
+      const word = wordsOf(attributes, block)[lane];
+      return isWide ? uniform64(word, wordsOf(attributes, block, 1)[lane]) : (word >>> 8) * 2 ** -24;
     };
     store(
       output,

@@ -73,7 +73,7 @@ function rounderOf(dtype: DType): (value: number) => number {
 function uniformWide({ low, high }: Of<"uniform">): Draw {
   return (words, lower) =>
     words.map((word, lane) => {
-      const value = uniform64(word, lower[lane]!) * (high - low) + low;
+      const value = uniform64(word, lower[lane]) * (high - low) + low;
       return value < high ? value : low;
     });
 }
@@ -90,5 +90,5 @@ function normalWide({ mean, deviation }: Of<"normal">): Draw {
 
 function integers({ least, choices }: Of<"integers">): Draw {
   return (words, lower) =>
-    words.map((word, lane) => least + ((((BigInt(word) << 32n) | BigInt(lower[lane]!)) * choices) >> 64n));
+    words.map((word, lane) => least + ((((BigInt(word) << 32n) | BigInt(lower[lane])) * choices) >> 64n));
 }

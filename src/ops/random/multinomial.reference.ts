@@ -37,7 +37,7 @@ function arrivals(
     if (!(weight >= 0 && weight < Number.POSITIVE_INFINITY))
       throw new ArgumentError("multinomial", "invalidArgument", `expected finite weights of at least 0, got ${weight}`);
     const words = philox([Math.floor(category / 4), sample, row, counter[3]], key);
-    if (weight > 0) times.set(category, round(exponential(words[category % 4]!) / weight));
+    if (weight > 0) times.set(category, round(exponential(words[category % 4]) / weight));
   }
   return [...times.keys()].sort((a, b) => times.get(a)! - times.get(b)! || a - b);
 }

@@ -60,7 +60,7 @@ export function multinomial(...values: unknown[]): Tensor<"int64"> {
   checkSamples(numSamples, replacement ? MOST - 1 : categories);
   const rows = weights.rank === 1 ? reshape(weights, [1, categories]) : weights;
   const attributes = { ...nextStart({ generator }), samples: numSamples, replacement };
-  const result = execute(multinomialPrimitive, [rows], [rows.shape[0]!, numSamples], "int64", attributes);
+  const result = execute(multinomialPrimitive, [rows], [rows.shape[0], numSamples], "int64", attributes);
   return weights.rank === 1 ? reshape(result, [numSamples]) : result;
 }
 multinomial.method = "int64" as const;

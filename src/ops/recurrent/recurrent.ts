@@ -93,7 +93,7 @@ export function recurrent(
 ): { readonly output: Tensor; readonly cell: Tensor | undefined } {
   const given = [products, weight, hidden, bias, cell].filter((operand) => operand !== undefined);
   const [steps, batch] = tupleOf(products.shape, 2);
-  const [size, { dtype: kept }] = [weight.shape[1]!, products];
+  const [size, { dtype: kept }] = [weight.shape[1], products];
   const specs = [
     { shape: [steps, batch, size], dtype: kept },
     ...(cell ? [{ shape: [batch, size], dtype: kept }] : []),

@@ -19,7 +19,7 @@ export const derivativeReference: Implementation<DerivativeAttributes, [Tensor, 
     const right = toNumbers(y, shape);
     store(
       output,
-      Array.from(toNumbers(x, shape), (left, index) => formulas[name](left, right[index]!, parameter)),
+      Array.from(toNumbers(x, shape), (left, index) => formulas[name](left, right[index], parameter)),
     );
   },
 };

@@ -17,7 +17,7 @@ export interface ReductionNests {
  */
 export function reductionNests({ shape, strides }: Tensor, axes: readonly number[], isOrdered = false): ReductionNests {
   let key = isOrdered ? 1 : 0;
-  for (let at = 0; at < axes.length; at++) key |= 2 << axes[at]!;
+  for (let at = 0; at < axes.length; at++) key |= 2 << axes[at];
   const hash = Math.imul(Math.imul(serialOf(shape), 0x9e3779b1) ^ serialOf(strides), 0x9e3779b1) + key;
   const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
   const found = known[slot]!;
@@ -44,7 +44,7 @@ function split(shape: Shape, steps: readonly number[], axes: readonly number[], 
   const [kept, reduced]: [number[], number[]] = [[], []];
   for (let axis = 0; axis < sizes.length; axis++) (axes.includes(axis) ? reduced : kept).push(axis);
   const outStrides = resultStrides(sizes, kept);
-  const outward = (a: number, b: number): number => distance(strides[b]!) - distance(strides[a]!);
+  const outward = (a: number, b: number): number => distance(strides[b]) - distance(strides[a]);
   if (!isOrdered && reduced.length > 1) reduced.sort(outward);
   if (kept.length > 1) kept.sort(outward);
   return {
@@ -58,13 +58,13 @@ function resultStrides(sizes: readonly number[], kept: readonly number[]): numbe
   const strides = new Array<number>(sizes.length).fill(0);
   let stride = 1;
   for (let index = kept.length - 1; index >= 0; index--) {
-    strides[kept[index]!] = stride;
-    stride *= Math.max(sizes[kept[index]!]!, 1);
+    strides[kept[index]] = stride;
+    stride *= Math.max(sizes[kept[index]], 1);
   }
   return strides;
 }
 
-const pick = (list: readonly number[], axes: readonly number[]): number[] => axes.map((axis) => list[axis]!);
+const pick = (list: readonly number[], axes: readonly number[]): number[] => axes.map((axis) => list[axis]);
 
 /** Sort key: larger strides are outermost, and axes of stride 0 come first. */
 const distance = (stride: number): number => (stride === 0 ? Number.MAX_SAFE_INTEGER : Math.abs(stride));

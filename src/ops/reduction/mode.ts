@@ -70,7 +70,7 @@ const modeParameters = parameters("mode", {
 
 /** After sorting, equal elements form runs. Returns the last index of the first longest run. */
 function placesOfModes(x: Tensor, axis: number): Tensor<"int64"> {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const { values, indices } = sort(x, { dim: axis });
   if (firstBackend() === "cpu") return indicesOf("mode", values, indices, axis);
   const along = x.shape.map((_, at) => (at === axis ? size : 1));

@@ -104,11 +104,11 @@ export function median<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function median<D extends DType>(x: Tensor<D>, ...options: AxisArguments<OrderOptions>): ValuesAndIndices<D>;
 export function median(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
   return medianOf("median", medianParameters(values), (sorted, axis) => {
-    const lower = Math.floor((sorted.shape[axis]! - 1) / 2);
+    const lower = Math.floor((sorted.shape[axis] - 1) / 2);
     if (!isFloat(sorted.dtype)) return lower;
     // if there is a NaN, the first one: NaNs are sorted last
     const numbers = countOfNumbers(sorted, axis);
-    const size = sorted.shape[axis]!;
+    const size = sorted.shape[axis];
     return where(
       any(isnan(sorted), { dim: axis, keepdim: true }),
       clamp(numbers, { max: BigInt(size - 1) }),
@@ -135,7 +135,7 @@ export function nanmedian<D extends DType>(x: Tensor<D>): Tensor<D>;
 export function nanmedian<D extends DType>(x: Tensor<D>, ...options: AxisArguments<OrderOptions>): ValuesAndIndices<D>;
 export function nanmedian(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
   return medianOf("nanmedian", nanmedianParameters(values), (sorted, axis) => {
-    if (!isFloat(sorted.dtype)) return Math.floor((sorted.shape[axis]! - 1) / 2);
+    if (!isFloat(sorted.dtype)) return Math.floor((sorted.shape[axis] - 1) / 2);
     return floorDivide(clamp(sub(countOfNumbers(sorted, axis), 1n) as Tensor, { min: 0n }), 2n) as Tensor;
   });
 }

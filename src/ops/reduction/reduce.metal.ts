@@ -50,10 +50,10 @@ interface States {
 export const foldMetal = (name: FoldName): MetalImplementation<ReductionAttributes, [Tensor], [Tensor]> => ({
   unsupported: noFloat64,
   run({ inputs: [input], outputs: [output], attributes }) {
-    const state = isFloat(input!.dtype) ? "float32" : "int64";
+    const state = isFloat(input.dtype) ? "float32" : "int64";
     const fields = state === "float32" ? (stateFields[name] ?? 1) : 1;
-    const [In, Out, Number_] = [input!.dtype, output!.dtype, state as DType].map(metalTypeOf);
-    return runPasses(name, input!, [output!], attributes, false, {
+    const [In, Out, Number_] = [input.dtype, output.dtype, state as DType].map(metalTypeOf);
+    return runPasses(name, input, [output], attributes, false, {
       file: "reduction/fold.metal",
       kernels: {
         elements: { results: `fold_${In}_${Out}`, states: `fold_partial_${In}` },
@@ -67,9 +67,9 @@ export const foldMetal = (name: FoldName): MetalImplementation<ReductionAttribut
 export const extremumMetal = (name: ExtremumName): MetalImplementation<ReductionAttributes> => ({
   unsupported: noFloat64,
   run({ inputs: [input], outputs, attributes }) {
-    const state = isFloat(input!.dtype) ? "float32" : "int64";
-    const [In, Number_] = [input!.dtype, state as DType].map(metalTypeOf);
-    return runPasses(name, input!, outputs, attributes, true, {
+    const state = isFloat(input.dtype) ? "float32" : "int64";
+    const [In, Number_] = [input.dtype, state as DType].map(metalTypeOf);
+    return runPasses(name, input, outputs, attributes, true, {
       file: "reduction/extremum.metal",
       kernels: {
         elements: { results: `extremum_${In}`, states: `extremum_partial_${In}` },
@@ -126,7 +126,7 @@ function runPasses(
 
 /** Whether adjacent results reduce adjacent elements, while the elements of one result are not adjacent. */
 const isSideBySide = ({ kept, reduced }: ReductionNests): boolean =>
-  Math.abs(kept.strides[0]!.at(-1) ?? 0) === 1 && Math.abs(reduced.strides[0]!.at(-1) ?? 0) !== 1;
+  Math.abs(kept.strides[0].at(-1) ?? 0) === 1 && Math.abs(reduced.strides[0].at(-1) ?? 0) !== 1;
 
 function passOver(count: number, sideBySide: boolean): Pass {
   const { columns, lanes } = groupingOf(count, sideBySide);

@@ -61,12 +61,12 @@ function logSumExpOf(values: readonly number[]): number {
 export const foldReference = (name: FoldName): Implementation<ReductionAttributes, [Tensor], [Tensor]> => ({
   run({ inputs: [input], outputs: [output], attributes: { axes, parameter } }) {
     const { float, integer } = formulas[name];
-    if (isFloat(input!.dtype) || integer === undefined)
+    if (isFloat(input.dtype) || integer === undefined)
       store(
-        output!,
-        groups(toNumbers(input!), input!.shape, axes).map((values) => float(values, parameter)),
+        output,
+        groups(toNumbers(input), input.shape, axes).map((values) => float(values, parameter)),
       );
-    else store(output!, groups(toIntegers(input!), input!.shape, axes).map(integer));
+    else store(output, groups(toIntegers(input), input.shape, axes).map(integer));
   },
 });
 
@@ -74,14 +74,14 @@ export const extremumReference = (
   name: ExtremumName,
 ): Implementation<ReductionAttributes, [Tensor], [Tensor, Tensor]> => ({
   run({ inputs: [input], outputs: [values, indices], attributes: { axes } }) {
-    const elements = isFloat(input!.dtype) ? toNumbers(input!) : toIntegers(input!);
-    const lists = groups<number | bigint>(elements, input!.shape, axes);
+    const elements = isFloat(input.dtype) ? toNumbers(input) : toIntegers(input);
+    const lists = groups<number | bigint>(elements, input.shape, axes);
     const found = lists.map((list) => extremeIndex(list, name));
     store(
-      values!,
-      lists.map((list, result) => list[found[result]!]!),
+      values,
+      lists.map((list, result) => list[found[result]]),
     );
-    store(indices!, found);
+    store(indices, found);
   },
 });
 
@@ -90,7 +90,7 @@ function extremeIndex(values: readonly (number | bigint)[], name: ExtremumName):
   const nan = values.findIndex((value) => typeof value === "number" && Number.isNaN(value));
   if (nan >= 0) return nan;
   const isBetter = (value: number | bigint, best: number | bigint) => (name === "max" ? value > best : value < best);
-  return values.reduce<number>((best, value, index) => (isBetter(value, values[best]!) ? index : best), 0);
+  return values.reduce<number>((best, value, index) => (isBetter(value, values[best]) ? index : best), 0);
 }
 
 /** Returns the elements of each result; results and elements are in row-major order. */
@@ -99,7 +99,7 @@ function groups<Value>(values: ArrayLike<Value>, shape: Shape, axes: readonly nu
   const strides = rowMajorStrides(kept).map((stride, axis) => (axes.includes(axis) ? 0 : stride));
   const lists = Array.from({ length: elementCount(kept) }, (): Value[] => []);
   forEachOffset(shape, { strides, offset: 0 }, (result, index) => {
-    lists[result]!.push(values[index]!);
+    lists[result].push(values[index]!);
   });
   return lists;
 }

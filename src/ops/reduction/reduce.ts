@@ -80,7 +80,7 @@ export function planReduction(operation: string, x: Tensor, { dim, keepdim = fal
   const [kept, shape]: [number[], number[]] = [[], []];
   let count = 1;
   for (let axis = 0; axis < sizes.length; axis++) {
-    const size = sizes[axis]!;
+    const size = sizes[axis];
     const isReduced = reduced.includes(axis);
     if (isReduced) count *= size;
     else shape.push(size);

@@ -46,7 +46,7 @@ nansum.method = "summed" as const;
 /** Replaces NaN with 0. Without gradients, elements that an expanded axis repeats are replaced once. */
 function numbersOf(x: Tensor): Tensor {
   if (!isFloat(x.dtype)) return x;
-  const repeated = x.strides.flatMap((stride, axis) => (stride === 0 && x.shape[axis]! > 1 ? [axis] : []));
+  const repeated = x.strides.flatMap((stride, axis) => (stride === 0 && x.shape[axis] > 1 ? [axis] : []));
   if (repeated.length === 0 || needsGradient(x)) return where(isnan(x), 0, x);
   const stored = repeated.reduce((all, axis) => narrow(all, axis, 0, 1), x);
   return expand(where(isnan(stored), 0, stored), x.shape);

@@ -56,7 +56,7 @@ export function diff(...values: unknown[]): Tensor {
   return underName("diff", () =>
     tidy(() => {
       let result = n > 0 && parts.length === 1 ? x : cat(n === 0 ? [x] : parts, axis);
-      for (let time = 0; time < n && result.shape[axis]! > 0; time++) result = differences(result, axis);
+      for (let time = 0; time < n && result.shape[axis] > 0; time++) result = differences(result, axis);
       return result;
     }),
   );
@@ -82,7 +82,7 @@ function checkNeighbor(x: Tensor, part: Tensor, axis: number): void {
 }
 
 function differences(x: Tensor, axis: number): Tensor {
-  const length = x.shape[axis]! - 1;
+  const length = x.shape[axis] - 1;
   const [before, after] = [narrow(x, axis, 0, length), narrow(x, axis, 1, length)];
   return x.dtype === "bool" ? ne(after, before) : sub(after, before);
 }
@@ -180,12 +180,12 @@ function areas(
       const [values, at] = [y, places].map((each) =>
         each && hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
       );
-      const length = Math.max(y.shape[axis]! - 1, 0);
+      const length = Math.max(y.shape[axis] - 1, 0);
       if (together === "sum" && !at && isFloat(y.dtype) && length > 0)
         return toDType(mul(sumOfMeans(values!, axis), dx), y.dtype);
-      const [later, earlier] = [Math.min(1, y.shape[axis]!), 0].map((first) => narrow(values!, axis, first, length));
+      const [later, earlier] = [Math.min(1, y.shape[axis]), 0].map((first) => narrow(values!, axis, first, length));
       // integers wrap around before they become floats, as in PyTorch
-      const twice = combined[together](mul(add(later!, earlier!), at ? differences(at, axis) : dx), axis);
+      const twice = combined[together](mul(add(later, earlier), at ? differences(at, axis) : dx), axis);
       return toDType(div(twice, 2), hasGradients(y.dtype) ? y.dtype : "float32");
     }),
   );
@@ -193,7 +193,7 @@ function areas(
 
 /** Sums the means of neighbors along an axis: the elements between the ends, and half of each end. */
 function sumOfMeans(y: Tensor, axis: number): Tensor {
-  const last = y.shape[axis]! - 1;
+  const last = y.shape[axis] - 1;
   const within = sum(narrow(y, axis, 1, last - 1), { dim: axis });
   return add(within, mul(add(select(y, axis, 0), select(y, axis, last)), 0.5));
 }

@@ -76,15 +76,15 @@ export function gradient(...values: unknown[]): Tensor[] {
       `expected a spacing for each of ${along.length} axes, got ${spacings.length}`,
     );
   const samples = hasGradients(x.dtype) ? x : toDType(x, "float32");
-  for (const [at, axis] of along.entries()) check(x, axis, spacings[at]!, edgeOrder);
+  for (const [at, axis] of along.entries()) check(x, axis, spacings[at], edgeOrder);
   reserve(along.length * x.size * bytesOf(samples.dtype)); // check before the first axis is computed
   return underName("gradient", () =>
-    tidy(() => along.map((axis, at) => alongAxis(samples, axis, spacings[at]!, edgeOrder === 2))),
+    tidy(() => along.map((axis, at) => alongAxis(samples, axis, spacings[at], edgeOrder === 2))),
   );
 }
 
 function check(x: Tensor, axis: number, spacing: Spacing, edgeOrder: number): void {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   if (size <= edgeOrder)
     throw new ShapeError(
       "gradient",
@@ -122,12 +122,12 @@ function edge(near: Tensor, far: Tensor): Factors {
 }
 
 function combined(factors: Factors, samples: readonly Tensor[]): Tensor {
-  const [first, ...others] = samples.map((each, at) => mul(each, factors[at]!));
-  return others.reduce((total, each) => add(total, each), first!);
+  const [first, ...others] = samples.map((each, at) => mul(each, factors[at]));
+  return others.reduce((total, each) => add(total, each), first);
 }
 
 function alongAxis(x: Tensor, axis: number, spacing: Spacing, isSecondOrder: boolean): Tensor {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const part = (from: Tensor, start: number, length = 1): Tensor => narrow(from, axis, start, length);
   const distances = Tensor.isTensor(spacing) ? distancesOf(x, axis, spacing) : undefined;
   const step = (at: number): Tensor | number => (distances ? part(distances, at) : spacing);

@@ -12,7 +12,7 @@ export function productOfOthers(x: Tensor, axes: readonly number[]): Tensor {
   const order = [...x.shape.keys()].filter((axis) => !axes.includes(axis)).concat(axes);
   const last = x.rank - axes.length;
   const moved = permute(x, order);
-  const length = axes.reduce((size, axis) => size * x.shape[axis]!, 1);
+  const length = axes.reduce((size, axis) => size * x.shape[axis], 1);
   const slices = reshape(moved, [...moved.shape.slice(0, last), length]);
   const products = mul(
     productBefore(slices, { axis: last, reverse: false }),

@@ -128,7 +128,7 @@ function composedExtremum(operation: string, x: Tensor, axis: number, isMinimum:
  * Steele, "Data Parallel Algorithms", 1986).
  */
 function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tensor) => Tensor): Tensor<"int64"> {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const along = x.shape.map((_, at) => (at === axis ? size : 1));
   let best = x;
   let places = expand(reshape(arange(0, size, { dtype: "int64" }), along), x.shape);

@@ -19,7 +19,7 @@ export const scanMetal = (name: ScanName): MetalImplementation<ScanAttributes, [
     const slices = slicesOf(operands, axis, { reverse });
     const count = sliceCount(slices);
     const hasLong = name === "cumsum" || name === "cumprod";
-    const isLong = hasLong && slices.length >= LONG && Math.abs(slices.along[0]!) === 1;
+    const isLong = hasLong && slices.length >= LONG && Math.abs(slices.along[0]) === 1;
     return launch({
       file: "scan/scan.metal",
       name: `${isLong ? "scan_long" : "scan"}_${metalTypeOf(x.dtype)}`,
@@ -37,6 +37,6 @@ const areQuads = ({ length, along, nest }: Slices, operands: readonly Tensor[]):
   length % HELD === 0 &&
   operands.every(
     (operand, index) =>
-      [reachOf(operand).first, ...nest.strides[index]!].every((distance) => distance % HELD === 0) &&
-      Math.abs(along[index]!) === 1,
+      [reachOf(operand).first, ...nest.strides[index]].every((distance) => distance % HELD === 0) &&
+      Math.abs(along[index]) === 1,
   );

@@ -12,8 +12,8 @@ const floats: Readonly<Record<ScanName, (x: Slice<number>, a: Slice<number>) => 
   cumprod: (x) => carried(x, 1, (product, value) => product * value),
   exclusiveCumprod: (x) => [1, ...carried(x, 1, (product, value) => product * value)].slice(0, x.length),
   shift: (x) => [0, ...x].slice(0, x.length),
-  recurrence: (x, a) => carried(x, 0, (h, value, k) => (k === 0 ? value : a[k]! * h + value)),
-  shiftedRecurrence: (x, a) => carried(x, 0, (h, value, k) => (k === 0 ? value : a[k - 1]! * h + value)),
+  recurrence: (x, a) => carried(x, 0, (h, value, k) => (k === 0 ? value : a[k] * h + value)),
+  shiftedRecurrence: (x, a) => carried(x, 0, (h, value, k) => (k === 0 ? value : a[k - 1] * h + value)),
 };
 
 const integers: Readonly<Partial<Record<ScanName, (x: Slice<bigint>) => bigint[]>>> = {
@@ -38,13 +38,13 @@ export const scanReference = (name: ScanName): Implementation<ScanAttributes, [T
       const operands = [x, a ?? x].map((operand) => toNumbers(operand));
       store(
         output,
-        mapSlices(operands, shape, axis, ([values, coefficients]) => scan(values!, coefficients!)),
+        mapSlices(operands, shape, axis, ([values, coefficients]) => scan(values, coefficients)),
       );
     } else if (integer) {
       const scan = inDirection(reverse, integer);
       store(
         output,
-        mapSlices([toIntegers(x!)], shape, axis, ([values]) => scan(values!, [])),
+        mapSlices([toIntegers(x)], shape, axis, ([values]) => scan(values, [])),
       );
     }
   },

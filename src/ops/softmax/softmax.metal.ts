@@ -1,6 +1,7 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { sliceValues } from "../../backend/metal/slices.ts";
+import { lastElement } from "../../core/collections.ts";
 import { type Slices, sliceCount, slicesOf } from "../../tensor/slices.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type SoftmaxAttributes, type SoftmaxName, softmaxes, softmaxParameters } from "./primitive.ts";
@@ -15,7 +16,7 @@ export const softmaxMetal = (
 ): MetalImplementation<SoftmaxAttributes, [Tensor, ...Tensor[]], [Tensor]> => ({
   unsupported: noFloat64,
   run({ inputs: [x, y = x], outputs: [output], attributes: { axis } }) {
-    const operands = [x!, y!, output!];
+    const operands = [x, y, output];
     const slices = slicesOf(operands, axis);
     const { lanes, count, threads } = teamFor(slices);
     const columns = threads / lanes;
@@ -23,9 +24,9 @@ export const softmaxMetal = (
     const isAdjacent = slices.along.every((stride) => stride === 1);
     return launch({
       file: "softmax/softmax.metal",
-      name: `softmax_${metalTypeOf(x!.dtype)}`,
+      name: `softmax_${metalTypeOf(x.dtype)}`,
       constants: [softmaxes.ordinal(name), columns, lanes, Number(fits), count, Number(isAdjacent)],
-      operands: [reads(x!), reads(y!), writes(output!)],
+      operands: [reads(x), reads(y), writes(output)],
       parameters: softmaxParameters.bytes(sliceValues(slices, operands)),
       threadgroups: Math.ceil(sliceCount(slices) / columns),
       threadgroup: threads,
@@ -56,7 +57,7 @@ const columnTeams: readonly Team[] = [
  * adjacent in memory.
  */
 function teamFor({ length, along, nest }: Slices): Team {
-  const isSideBySide = Math.abs(along[0]!) !== 1 && Math.abs(nest.strides[0]!.at(-1)!) === 1;
+  const isSideBySide = Math.abs(along[0]) !== 1 && Math.abs(lastElement(nest.strides[0])) === 1;
   const teams = isSideBySide ? columnTeams : rowTeams;
-  return teams.find(({ lanes, count }) => length <= lanes * count) ?? teams.at(-1)!;
+  return teams.find(({ lanes, count }) => length <= lanes * count) ?? lastElement(teams);
 }

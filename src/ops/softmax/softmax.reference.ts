@@ -27,12 +27,12 @@ const formulas: Readonly<Record<SoftmaxName, (x: Slice, y: Slice) => number[]>> 
     return differences.map((value) => value - logarithm);
   },
   softmaxGradient(g, y) {
-    const sum = sumOf(g.map((value, k) => value * y[k]!));
-    return g.map((value, k) => y[k]! * (value - sum));
+    const sum = sumOf(g.map((value, k) => value * y[k]));
+    return g.map((value, k) => y[k] * (value - sum));
   },
   logSoftmaxGradient(g, y) {
     const sum = sumOf(g);
-    return g.map((value, k) => value - Math.exp(y[k]!) * sum);
+    return g.map((value, k) => value - Math.exp(y[k]) * sum);
   },
 };
 
@@ -43,7 +43,7 @@ export const softmaxReference = (
     const operands = [x, y].map((operand) => toNumbers(operand));
     store(
       output,
-      mapSlices(operands, x!.shape, axis, ([values, result]) => formulas[name](values!, result!)),
+      mapSlices(operands, x.shape, axis, ([values, result]) => formulas[name](values, result)),
     );
   },
 });

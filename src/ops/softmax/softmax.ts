@@ -96,7 +96,7 @@ const complexLogSoftmax = (operation: string, x: Tensor, axis: number): Tensor =
   underName(operation, () => sub(x, x.rank === 0 ? x : logsumexp(x, { dim: axis, keepdim: true })));
 
 const run = (name: SoftmaxName, inputs: readonly Tensor[], axis: number): Tensor =>
-  execute(primitives[name], inputs, inputs[0]!.shape, inputs[0]!.dtype, { axis });
+  execute(primitives[name], inputs, inputs[0].shape, inputs[0].dtype, { axis });
 
 const total = (x: Tensor, axis: number): Tensor => (x.rank === 0 ? x : sum(x, { dim: axis, keepdim: true }));
 

@@ -2,11 +2,13 @@
  * The primitives `histogram`, with inputs x, edges and optional weights, and `bincount`, with x and optional weights:
  * one pass over vectors. On metal they are composed of other operations (`histogram.ts`).
  */
+
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { array, dtype, flag, whole } from "../../backend/fields.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
+import { lastElement } from "../../core/collections.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { errorWithRange } from "../indexing/range.cpu.ts";
@@ -31,11 +33,11 @@ const bincountCall = cpuCall(
 
 /** The fields that both calls share. Omitted weights get the layout of x. */
 const blockOf = (operands: readonly Tensor[], weights: Tensor | undefined) => {
-  const [x, output] = [operands[0]!, operands.at(-1)!];
+  const [x, output] = [operands[0], lastElement(operands)];
   return {
     ...{ dtype: x.dtype, outDtype: output.dtype, count: x.size, bins: output.size },
     offsets: operands.map(({ offset }) => offset),
-    strides: operands.map(({ strides }) => strides[0]!),
+    strides: operands.map(({ strides }) => strides[0]),
     hasWeights: weights !== undefined,
   };
 };
@@ -60,12 +62,12 @@ function count(bins: ArrayLike<number>, weights: Tensor | undefined, output: Ten
   if (isFloat(output.dtype)) {
     const sums = new Float64Array(output.size);
     const each = toNumbers(weights!);
-    for (let at = 0; at < bins.length; at++) if (bins[at]! >= 0) sums[bins[at]!]! += each[at]!;
+    for (let at = 0; at < bins.length; at++) if (bins[at] >= 0) sums[bins[at]] += each[at];
     store(output, sums);
   } else {
     const sums = new Array<bigint>(output.size).fill(0n);
     const each = weights && toIntegers(weights);
-    for (let at = 0; at < bins.length; at++) if (bins[at]! >= 0) sums[bins[at]!]! += each?.[at] ?? 1n;
+    for (let at = 0; at < bins.length; at++) if (bins[at] >= 0) sums[bins[at]] += each?.[at] ?? 1n;
     store(output, sums);
   }
 }
@@ -75,8 +77,8 @@ const histogramReference: Implementation<HistogramAttributes, [Tensor, Tensor, .
     const bounds = toNumbers(edges);
     const last = bounds.length - 1;
     const binOf = (value: number): number => {
-      if (!(value >= bounds[0]! && value <= bounds[last]!)) return -1;
-      return value === bounds[last]! ? last - 1 : bounds.findLastIndex((bound) => bound <= value);
+      if (!(value >= bounds[0] && value <= bounds[last])) return -1;
+      return value === bounds[last] ? last - 1 : bounds.findLastIndex((bound) => bound <= value);
     };
     count(toNumbers(x).map(binOf), weights, output);
   },

@@ -72,7 +72,7 @@ function found(elements: Tensor, others: Tensor): Tensor<"bool"> {
   if (others.size <= FEW) return foundAmongFew(elements, others);
   if (isFloat(elements.dtype)) return foundNumbers(elements, others);
   const [wanted, among] = [elements, others].map((each) => (each.dtype === "bool" ? toDType(each, "uint8") : each));
-  return foundAmong(wanted!, among!);
+  return foundAmong(wanted, among);
 }
 
 /** Replaces NaN, which has no order, with ∞ for the search; ∞ itself is found only if `others` contains it. */

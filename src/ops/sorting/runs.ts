@@ -18,7 +18,7 @@ const statisticCpu: Implementation<StatisticAttributes> = {
   run({ operation, inputs, outputs: [places], attributes: { statistic, dim } }) {
     const [sorted, indices] = tupleOf(inputs, 2);
     const slices = slicesOf([sorted, indices], dim, { isOrdered: true });
-    const block = { dtype: sorted.dtype, statistic: orderStatistics[statistic], slices, offset: places!.offset };
+    const block = { dtype: sorted.dtype, statistic: orderStatistics[statistic], slices, offset: places.offset };
     orderStatisticCall(operation, block, [sorted, indices, places]);
   },
 };
@@ -46,8 +46,8 @@ const found = new Float64Array(1);
 
 const runsCpu: Implementation<undefined> = {
   run({ operation, inputs: [x], outputs: [firsts, begins] }) {
-    const offsets = [x!.offset, firsts!.offset, begins!.offset];
-    const block = { dtype: x!.dtype, count: x!.size, stride: x!.strides[0]!, offsets };
+    const offsets = [x.offset, firsts.offset, begins.offset];
+    const block = { dtype: x.dtype, count: x.size, stride: x.strides[0], offsets };
     runsCall(operation, block, [x, firsts, begins, found]);
   },
 };

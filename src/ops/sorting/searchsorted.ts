@@ -1,10 +1,12 @@
 /** Positions of values in sorted elements. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -119,9 +121,9 @@ interface SearchAttributes {
 const searchCpu: Implementation<SearchAttributes> = {
   run({ operation, inputs, outputs: [places], attributes: { right } }) {
     const [sorted, values] = tupleOf(inputs, 2);
-    const size = sorted.shape.at(-1)!;
+    const size = lastElement(sorted.shape);
     const lists = sorted.size / size;
-    const offsets = [sorted.offset, values.offset, places!.offset];
+    const offsets = [sorted.offset, values.offset, places.offset];
     const block = { dtype: sorted.dtype, lists, size, count: values.size / lists, right, offsets };
     searchSortedCall(operation, block, [sorted, values, places]);
   },
@@ -142,7 +144,7 @@ function places(operation: string, sorted: Tensor, values: Tensor | Scalar, righ
   return underName(operation, () =>
     tidy(() =>
       noGrad(() => {
-        const size = sorted.shape.at(-1)!;
+        const size = lastElement(sorted.shape);
         const lead = sorted.shape.slice(0, -1);
         const vector = sorted.rank === 1 ? reshape(wanted, [wanted.size]) : wanted;
         if (firstBackend() === "cpu" && size > 0)

@@ -17,13 +17,13 @@ const MERGE_THREADS = 128;
 const FILE = "sorting/sort.metal";
 
 export const sortMetal: MetalImplementation<SortAttributes, [Tensor], [Tensor, Tensor]> = {
-  unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[0]!, call.attributes.dim),
+  unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[0], call.attributes.dim),
   run: ({ inputs: [x], outputs: [values, indices], attributes }) => launchSort(x, values, indices, attributes),
 };
 
 /** Returns the reason why an axis can't be sorted, if any: the kernels' indices have 32 bits. */
 export const tooLongToSort = ({ shape }: Tensor, dim: number): string | undefined =>
-  shape[dim]! > 2 ** 32 - BLOCK ? `axis ${dim} has more than ${2 ** 32 - BLOCK} elements` : undefined;
+  shape[dim] > 2 ** 32 - BLOCK ? `axis ${dim} has more than ${2 ** 32 - BLOCK} elements` : undefined;
 
 /** Sorts `x` along an axis and writes as many of the first elements as `values` and `indices` have. */
 export function launchSort(
@@ -34,7 +34,7 @@ export function launchSort(
 ): TicketRange {
   const operands = [x, values, indices];
   const slices = slicesOf(operands, dim, { isOrdered: true });
-  const count = values.shape[dim]!;
+  const count = values.shape[dim];
   const fields = sliceValues(slices, operands);
   const parameters = (run: number) => sortParameters.bytes({ slices: fields, count, run, descending });
   if (slices.length > BLOCK) return sortInBlocks({ x, values, indices, slices, count, parameters });

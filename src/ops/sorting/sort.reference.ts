@@ -25,13 +25,13 @@ export const sortReference: Implementation<SortAttributes, [Tensor], [Tensor, Te
     const dense = rowMajorStrides(x.shape);
     const slices = x.shape.with(dim, 1);
     forEachIndex(slices, [{ strides: dense, offset: 0 }, x, values, indices], ([slice, from, to, toIndex]) => {
-      const at = (index: number) => slice! + index * dense[dim]!;
-      const sorting = Array.from({ length: x.shape[dim]! }, (_, index) => index);
+      const at = (index: number) => slice + index * dense[dim];
+      const sorting = Array.from({ length: x.shape[dim] }, (_, index) => index);
       // Array.prototype.sort is stable by its specification.
       sorting.sort((a, b) => (descending ? compare(at(b), at(a)) : compare(at(a), at(b))));
       for (const [rank, index] of sorting.slice(0, values.shape[dim]).entries()) {
-        sorted[to! + rank * values.strides[dim]!] = stored[from! + index * x.strides[dim]!]!;
-        order[toIndex! + rank * indices.strides[dim]!] = BigInt(index);
+        sorted[to + rank * values.strides[dim]] = stored[from + index * x.strides[dim]];
+        order[toIndex + rank * indices.strides[dim]] = BigInt(index);
       }
     });
   },

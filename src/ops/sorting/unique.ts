@@ -126,7 +126,7 @@ function partsOf(
   isSorted: boolean,
   { returnInverse, returnCounts }: Call,
 ): UniqueElements<DType> {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
   const begins = (): Tensor<"bool"> => beginningsOf(values, axis);
   const inverseOf = (): Tensor<"int64"> => {
@@ -149,7 +149,7 @@ function partsOf(
 
 /** For each slice, whether it starts a run: it differs from its predecessor, or is the first. */
 function beginningsOf(x: Tensor, axis: number): Tensor<"bool"> {
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   if (size === 0) return filled([0], "bool", false);
   const rows = movedim(x, axis, 0);
   const differs = ne(narrow(rows, 0, 1, size - 1), narrow(rows, 0, 0, size - 1));
@@ -170,12 +170,12 @@ function inOrder(operation: string, x: Tensor, axis: number): { values: Tensor; 
 
 /** Returns the lexicographic order of rows, computed on the host: a device would need one sort per column. */
 function orderOfRows(rows: Tensor): BigInt64Array {
-  const size = rows.shape[0]!;
+  const size = rows.shape[0];
   const width = size === 0 ? 0 : rows.size / size;
   const elements = rows.dataSync();
   const compare = (a: number, b: number): number => {
     for (let at = 0; at < width; at++) {
-      const order = orderOf(elements[a * width + at]!, elements[b * width + at]!);
+      const order = orderOf(elements[a * width + at], elements[b * width + at]);
       if (order !== 0) return order;
     }
     return a - b;

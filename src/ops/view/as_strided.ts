@@ -128,8 +128,8 @@ function gradientOf(gradient: Tensor, input: Layout, view: Layout): Tensor {
 const lowest = ({ shape, strides, offset }: Layout): number =>
   elementCount(shape) === 0
     ? Infinity
-    : shape.reduce((sum, size, axis) => sum + (size - 1) * Math.min(strides[axis]!, 0), offset);
+    : shape.reduce((sum, size, axis) => sum + (size - 1) * Math.min(strides[axis], 0), offset);
 const highest = ({ shape, strides, offset }: Layout): number =>
   elementCount(shape) === 0
     ? -1
-    : shape.reduce((sum, size, axis) => sum + (size - 1) * Math.max(strides[axis]!, 0), offset);
+    : shape.reduce((sum, size, axis) => sum + (size - 1) * Math.max(strides[axis], 0), offset);

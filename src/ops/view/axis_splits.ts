@@ -80,7 +80,7 @@ function partsAlong(
 ): Tensor[] {
   if (x.rank < least)
     throw new ShapeError(operation, "wrongRank", `expected at least ${least} axes, got ${x.describe()}`);
-  if (typeof parts === "number" && x.shape[axis]! % parts !== 0)
+  if (typeof parts === "number" && x.shape[axis] % parts !== 0)
     throw new ShapeError(
       operation,
       "unevenParts",

@@ -38,16 +38,16 @@ export function diagonal(...values: unknown[]): Tensor {
   if (row === column || x.rank < 2)
     throw new ShapeError("diagonal", "axisTwice", `dim1 ${dim1} and dim2 ${dim2} are the same axis of ${x.describe()}`);
   checkOffset("diagonal", offset);
-  const [rows, columns] = [x.shape[row]! + Math.min(offset, 0), x.shape[column]! - Math.max(offset, 0)];
+  const [rows, columns] = [x.shape[row] + Math.min(offset, 0), x.shape[column] - Math.max(offset, 0)];
   const length = Math.max(0, Math.min(rows, columns));
-  const start = offset < 0 ? -offset * x.strides[row]! : offset * x.strides[column]!;
+  const start = offset < 0 ? -offset * x.strides[row] : offset * x.strides[column];
   const others = (values: readonly number[]) => values.filter((_, at) => at !== row && at !== column);
   const shape = x.shape;
   return viewOf(
     "diagonal",
     x,
     [...others(x.shape), length],
-    [...others(x.strides), x.strides[row]! + x.strides[column]!],
+    [...others(x.strides), x.strides[row] + x.strides[column]],
     length === 0 ? x.offset : x.offset + start,
     ([gradient]) => [embed(gradient, shape, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
   );

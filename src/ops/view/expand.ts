@@ -33,7 +33,7 @@ export function expand(...values: unknown[]): Tensor {
   const sizes = plainList(x.shape);
   const target = checkShape(
     "expand",
-    plainList(shape).map((size, axis) => (size === -1 && axis >= lead ? sizes[axis - lead]! : size)),
+    plainList(shape).map((size, axis) => (size === -1 && axis >= lead ? sizes[axis - lead] : size)),
   );
   if (sameShape(target, x.shape)) return x;
   const fits = lead >= 0 && sizes.every((size, axis) => size === 1 || size === target[axis + lead]);

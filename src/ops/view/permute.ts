@@ -90,7 +90,7 @@ export function movedim(...values: unknown[]): Tensor {
       `expected one destination for each of ${from.length} axes, got ${to.length}`,
     );
   const remaining = x.shape.map((_, axis) => axis).filter((axis) => !from.includes(axis));
-  const order = x.shape.map((_, axis) => (to.includes(axis) ? from[to.indexOf(axis)]! : remaining.shift()!));
+  const order = x.shape.map((_, axis) => (to.includes(axis) ? from[to.indexOf(axis)] : remaining.shift()!));
   return inOrder("movedim", x, order);
 }
 movedim.method = "same" as const;
@@ -115,8 +115,8 @@ function swapped(x: Tensor, first: number, second: number): Tensor {
 function swappedIn(list: readonly number[], first: number, second: number): number[] {
   const result = list.slice();
   if (first === second) return result; // also for a tensor without axes
-  result[first] = list[second]!;
-  result[second] = list[first]!;
+  result[first] = list[second];
+  result[second] = list[first];
   return result;
 }
 
@@ -133,8 +133,8 @@ function inOrder<D extends DType>(operation: string, x: Tensor<D>, order: readon
   return viewOf(
     operation,
     x,
-    order.map((axis) => shape[axis]!),
-    order.map((axis) => strides[axis]!),
+    order.map((axis) => shape[axis]),
+    order.map((axis) => strides[axis]),
     x.offset,
     ([gradient]) => [inOrder(operation, gradient, inverseOf(order))],
   );

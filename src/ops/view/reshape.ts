@@ -50,7 +50,7 @@ function hasSizes(sizes: readonly number[], count: number): boolean {
   if (sizes.length > MAX_RANK) return false;
   let product = 1;
   for (let axis = 0; axis < sizes.length; axis++) {
-    const size = sizes[axis]!;
+    const size = sizes[axis];
     if (!Number.isSafeInteger(size) || size < 0) return false;
     product *= size;
   }
@@ -60,7 +60,7 @@ function hasSizes(sizes: readonly number[], count: number): boolean {
 function inferOpenSize(x: Tensor, shape: Shape): Shape {
   const open = shape.indexOf(-1);
   let known = 1;
-  for (let axis = 0; axis < shape.length; axis++) if (shape[axis] !== -1) known *= shape[axis]!;
+  for (let axis = 0; axis < shape.length; axis++) if (shape[axis] !== -1) known *= shape[axis];
   if (open >= 0 && known === 0 && x.size === 0)
     throw new ShapeError(
       "reshape",
@@ -85,7 +85,7 @@ function inferOpenSize(x: Tensor, shape: Shape): Shape {
 export function viewStrides(x: Pick<Tensor, "shape" | "strides">, shape: Shape): readonly number[] | null {
   if (isRowMajor(x.shape, x.strides)) return frozenRowMajor(freezeList(shape));
   const [target, strides] = [plainList(shape), plainList(x.strides)];
-  const axes = plainList(x.shape).flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: strides[axis]! }]));
+  const axes = plainList(x.shape).flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: strides[axis] }]));
   const result = new Array<number>(target.length).fill(1);
   let to = target.length - 1;
   while (axes.length > 0) {
@@ -95,7 +95,7 @@ export function viewStrides(x: Pick<Tensor, "shape" | "strides">, shape: Shape):
     let covered = 1;
     for (; to >= 0 && (covered < run || target[to] === 1); to--) {
       result[to] = stride * covered;
-      covered *= target[to]!;
+      covered *= target[to];
     }
     if (covered !== run) return null;
   }

@@ -44,7 +44,7 @@ export function slice(...values: unknown[]): Tensor {
       step < 0 ? "negativeStep" : "invalidStep",
       `expected step to be a whole number of at least 1, got ${step}; flip(x, [dim]) reverses an axis`,
     );
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const first = bound("start", start ?? 0, size);
   const last = bound("end", end ?? size, size);
   return cut("slice", x, axis, first, Math.max(0, Math.ceil((last - first) / step)), step);
@@ -84,7 +84,7 @@ export function narrow<D extends DType>(x: Tensor<D>, dim: number, start: number
 export function narrow(...values: unknown[]): Tensor {
   const { x, dim, start, length } = narrowParameters(values);
   const axis = axisOf("narrow", x, dim);
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const first = start < 0 ? start + size : start;
   const fits = [start, length].every(Number.isInteger) && first >= 0 && length >= 0 && first + length <= size;
   if (!fits)
@@ -119,7 +119,7 @@ export function select<D extends DType>(x: Tensor<D>, dim: number, index: number
 export function select(...values: unknown[]): Tensor {
   const { x, dim, index } = selectParameters(values);
   const axis = axisOf("select", x, dim);
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   if (!Number.isInteger(index) || index < -size || index >= size)
     throw new ShapeError(
       "select",
@@ -134,7 +134,7 @@ export function select(...values: unknown[]): Tensor {
     x,
     plainList(shape).toSpliced(axis, 1),
     strides.toSpliced(axis, 1),
-    x.offset + at * strides[axis]!,
+    x.offset + at * strides[axis],
     ([gradient]) => [embed(gradient, shape, (whole) => select(whole, axis, at))],
   );
 }
@@ -162,7 +162,7 @@ function cut<D extends DType>(
   step: number,
 ): Tensor<D> {
   const strides = plainList(x.strides);
-  const stride = strides[axis]!;
+  const stride = strides[axis];
   const shape = x.shape;
   return viewOf(
     operation,

@@ -53,7 +53,7 @@ export function split<D extends DType, const S extends number | readonly number[
 export function split(...values: unknown[]): Tensor[] {
   const { x, splitSize, dim } = splitParameters(values);
   const axis = axisOf("split", x, dim);
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const sizes = typeof splitSize === "number" ? equalSizes("split", x, size, splitSize) : [...splitSize];
   for (const each of sizes) checkSize("split", each);
   const total = sizes.reduce((sum, each) => sum + each, 0);
@@ -100,7 +100,7 @@ export function chunk(...values: unknown[]): Tensor[] {
       "invalidCount",
       `expected chunks to be a whole number of at least 1, got ${chunks}`,
     );
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   if (size === 0) checkCount("chunk", x, chunks);
   const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", x, size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
@@ -127,12 +127,12 @@ export function unbind(...values: unknown[]): Tensor[] {
   const { x, dim } = unbindParameters(values);
   const axis = axisOf("unbind", x, dim);
   x.checkAlive("unbind");
-  checkCount("unbind", x, x.shape[axis]!);
+  checkCount("unbind", x, x.shape[axis]);
   const shape = x.shape.toSpliced(axis, 1);
   const strides = x.strides.toSpliced(axis, 1);
   const views = Array.from(
-    { length: x.shape[axis]! },
-    (_, index) => new Tensor(x.storage, x.dtype, shape, strides, x.offset + index * x.strides[axis]!),
+    { length: x.shape[axis] },
+    (_, index) => new Tensor(x.storage, x.dtype, shape, strides, x.offset + index * x.strides[axis]),
   );
   const layouts = views.map(layoutOf);
   record("unbind", [x], views, [], (gradients) => [stack(withZeros(gradients, layouts), { dim: axis })]);
@@ -178,7 +178,7 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
   x.checkAlive(operation);
   let start = 0;
   const views = sizes.map((size) => {
-    const offset = x.offset + (size === 0 ? 0 : start * x.strides[axis]!);
+    const offset = x.offset + (size === 0 ? 0 : start * x.strides[axis]);
     start += size;
     return new Tensor(x.storage, x.dtype, x.shape.with(axis, size), x.strides, offset);
   });
@@ -192,7 +192,7 @@ function joined(gradients: readonly Tensor[], axis: number): Tensor {
   const [first] = tupleOf(gradients, 1);
   if (gradients.some(({ edge }) => edge !== null) || adjacentAxis(gradients) !== axis)
     return cat(gradients, { dim: axis });
-  const size = gradients.reduce((sum, { shape }) => sum + shape[axis]!, 0);
+  const size = gradients.reduce((sum, { shape }) => sum + shape[axis], 0);
   return new Tensor(first.storage, first.dtype, first.shape.with(axis, size), first.strides, first.offset);
 }
 
@@ -202,4 +202,4 @@ const layoutOf = ({ shape, dtype }: Tensor) => ({ shape, dtype });
 const withZeros = (
   gradients: readonly (Tensor | null)[],
   layouts: readonly { readonly shape: Shape; readonly dtype: DType }[],
-): Tensor[] => gradients.map((gradient, at) => gradient ?? filled(layouts[at]!.shape, layouts[at]!.dtype, 0));
+): Tensor[] => gradients.map((gradient, at) => gradient ?? filled(layouts[at].shape, layouts[at].dtype, 0));

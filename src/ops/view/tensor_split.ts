@@ -30,12 +30,12 @@ export function tensorSplit<D extends DType>(
 export function tensorSplit(...values: unknown[]): Tensor[] {
   const { x, indicesOrSections, dim } = tensorSplitParameters(values);
   const axis = axisOf("tensorSplit", x, dim);
-  const ends = typeof indicesOrSections === "number" ? evenEnds(x.shape[axis]!, indicesOrSections) : indicesOrSections;
+  const ends = typeof indicesOrSections === "number" ? evenEnds(x.shape[axis], indicesOrSections) : indicesOrSections;
   for (const end of ends)
     if (!Number.isInteger(end))
       throw new ArgumentError("tensorSplit", "invalidIndex", `expected an index to be a whole number, got ${end}`);
-  const bounds = [0, ...ends, x.shape[axis]!];
-  return bounds.slice(1).map((end, at) => slice(x, { dim: axis, start: bounds[at]!, end }));
+  const bounds = [0, ...ends, x.shape[axis]];
+  return bounds.slice(1).map((end, at) => slice(x, { dim: axis, start: bounds[at], end }));
 }
 tensorSplit.method = "parts" as const;
 /** Reads the elements of a vector. */

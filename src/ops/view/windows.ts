@@ -1,6 +1,8 @@
 /** Views of sliding windows along one axis. */
+
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
@@ -66,12 +68,12 @@ const slidingWindowsParameters = parameters("slidingWindows", {
 
 function windowsAlong(x: Tensor, axis: number, size: number, step: number): Tensor {
   const { shape } = x;
-  const count = Math.floor((shape[axis]! - size) / step) + 1;
+  const count = Math.floor((shape[axis] - size) / step) + 1;
   return viewOf(
     "slidingWindows",
     x,
     [...shape.with(axis, count), size],
-    [...x.strides.with(axis, x.strides[axis]! * step), x.strides[axis]!],
+    [...x.strides.with(axis, x.strides[axis] * step), x.strides[axis]],
     x.offset,
     ([gradient]) => [addedWindows(gradient, axis, step, shape)],
   );
@@ -79,7 +81,7 @@ function windowsAlong(x: Tensor, axis: number, size: number, step: number): Tens
 
 /** Computes the adjoint: adds windows where they overlap. */
 function addedWindows(windows: Tensor, axis: number, step: number, shape: Shape): Tensor {
-  const [count, size] = [windows.shape[axis]!, windows.shape.at(-1)!];
+  const [count, size] = [windows.shape[axis], lastElement(windows.shape)];
   const result = tidy(() =>
     noGrad(() => {
       const { dtype } = windows;

@@ -49,12 +49,12 @@ export function euclideanNorm(operation: string, gradients: readonly Tensor[]): 
   const parts = gradients.map(partsOf);
   const widest = widestDType(parts);
   const norms = batchesOf(parts).map((indices) => {
-    const members = indices.map((index) => contiguous(parts[index]!));
+    const members = indices.map((index) => contiguous(parts[index]));
     const chunks = members.reduce((total, { size }) => total + chunksOf(size), 0);
-    const dtype = accumulationDType(members[0]!.dtype);
+    const dtype = accumulationDType(members[0].dtype);
     return toDType(execute(normsPrimitive, members, [chunks], dtype, undefined, operation), widest);
   });
-  return norms.length === 0 ? zeros([], { dtype: widest }) : norm(norms.length === 1 ? norms[0]! : cat(norms));
+  return norms.length === 0 ? zeros([], { dtype: widest }) : norm(norms.length === 1 ? norms[0] : cat(norms));
 }
 
 /** Returns new tensors: the gradients times a one-element tensor, without reading it back. */
@@ -62,13 +62,13 @@ export function scaled(operation: string, gradients: readonly Tensor[], factor: 
   const results: Tensor[] = [];
   const parts = gradients.map((gradient) => partsOf(contiguous(gradient)));
   for (const indices of batchesOf(parts)) {
-    const members = indices.map((index) => contiguous(parts[index]!));
-    const inputs = [toDType(factor, accumulationDType(members[0]!.dtype)), ...members];
+    const members = indices.map((index) => contiguous(parts[index]));
+    const inputs = [toDType(factor, accumulationDType(members[0].dtype)), ...members];
     const products = executeMany(scalePrimitive, inputs, members, undefined, operation);
     for (const [at, index] of indices.entries()) {
-      const { dtype, shape } = gradients[index]!;
-      const { storage } = products[at]!;
-      results[index] = isComplex(dtype) ? new Tensor(storage, dtype, shape) : products[at]!;
+      const { dtype, shape } = gradients[index];
+      const { storage } = products[at];
+      results[index] = isComplex(dtype) ? new Tensor(storage, dtype, shape) : products[at];
     }
   }
   return results;
@@ -79,7 +79,7 @@ const widestDType = (tensors: readonly Tensor[]): DType =>
 
 /** Groups the indices of gradients by dtype, with at most {@link MAX_GRADIENTS} in a batch. */
 function batchesOf(gradients: readonly Tensor[]): number[][] {
-  const byDType = Map.groupBy(gradients.keys(), (index) => gradients[index]!.dtype);
+  const byDType = Map.groupBy(gradients.keys(), (index) => gradients[index].dtype);
   return [...byDType.values()].flatMap((indices) =>
     Array.from({ length: Math.ceil(indices.length / MAX_GRADIENTS) }, (_, index) =>
       indices.slice(index * MAX_GRADIENTS, (index + 1) * MAX_GRADIENTS),

@@ -10,8 +10,8 @@ export const normsMetal: MetalImplementation<undefined, readonly Tensor[], [Tens
   run({ inputs, outputs: [output] }) {
     return launch({
       file: "optim/gradients.metal",
-      name: `norms_${metalTypeOf(inputs[0]!.dtype)}`,
-      operands: [writes(output), ...padded(inputs, MAX_GRADIENTS, inputs[0]!).map(reads)],
+      name: `norms_${metalTypeOf(inputs[0].dtype)}`,
+      operands: [writes(output), ...padded(inputs, MAX_GRADIENTS, inputs[0]).map(reads)],
       ...launchOver(inputs.map(({ size }) => size)),
     });
   },

@@ -9,11 +9,11 @@ export const scaleMetal: MetalImplementation<undefined> = {
   run({ inputs: [factor, ...gradients], outputs }) {
     return launch({
       file: "optim/gradients.metal",
-      name: `scale_${metalTypeOf(gradients[0]!.dtype)}`,
+      name: `scale_${metalTypeOf(gradients[0].dtype)}`,
       operands: [
-        reads(factor!),
-        ...padded(gradients, MAX_GRADIENTS, gradients[0]!).map(reads),
-        ...padded(outputs, MAX_GRADIENTS, outputs[0]!).map(writes),
+        reads(factor),
+        ...padded(gradients, MAX_GRADIENTS, gradients[0]).map(reads),
+        ...padded(outputs, MAX_GRADIENTS, outputs[0]).map(writes),
       ],
       ...launchOver(gradients.map(({ size }) => size)),
     });

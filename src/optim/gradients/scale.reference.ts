@@ -3,10 +3,10 @@ import { store, toNumbers } from "../../backend/reference/elements.ts";
 
 export const scaleReference: Implementation<undefined> = {
   run({ inputs: [factor, ...gradients], outputs }) {
-    const by = toNumbers(factor!)[0]!;
+    const by = toNumbers(factor)[0];
     for (const [index, gradient] of gradients.entries())
       store(
-        outputs[index]!,
+        outputs[index],
         toNumbers(gradient).map((g) => g * by),
       );
   },

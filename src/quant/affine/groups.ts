@@ -35,7 +35,7 @@ const levelOf = (value: number, { scale, bias }: Group, most: number): number =>
  * Levels are computed before scale and bias are rounded to their dtype.
  */
 function nearestAffine(values: Float32Array, { bits }: GroupRule, levels: Uint8Array): Group {
-  let [low, high] = [values[0]!, values[0]!];
+  let [low, high] = [values[0], values[0]];
   for (const value of values) {
     low = Math.min(low, value);
     high = Math.max(high, value);
@@ -50,7 +50,7 @@ function nearestAffine(values: Float32Array, { bits }: GroupRule, levels: Uint8A
     group.scale = fround(edge / zero);
     group.bias = edge;
   }
-  for (let i = 0; i < values.length; i++) levels[i] = levelOf(values[i]!, group, most);
+  for (let i = 0; i < values.length; i++) levels[i] = levelOf(values[i], group, most);
   return group;
 }
 
@@ -60,7 +60,7 @@ function nearestSymmetric(values: Float32Array, { bits, encode }: GroupRule, lev
   let extreme = 0;
   for (const value of values) if (Math.abs(value) > Math.abs(extreme)) extreme = value;
   const group = symmetricGroup(encode(fround(extreme / -center)), center);
-  for (let i = 0; i < values.length; i++) levels[i] = symmetricLevel(values[i]!, group.scale, center);
+  for (let i = 0; i < values.length; i++) levels[i] = symmetricLevel(values[i], group.scale, center);
   return group;
 }
 
@@ -79,7 +79,7 @@ export function nearest(values: Float32Array, rule: GroupRule, levels: Uint8Arra
 /** The sum of the squares of the errors. */
 function squaredError(values: Float32Array, levels: Uint8Array, { scale, bias }: Group): number {
   let sum = 0;
-  for (let i = 0; i < values.length; i++) sum += (values[i]! - (levels[i]! * scale + bias)) ** 2;
+  for (let i = 0; i < values.length; i++) sum += (values[i] - (levels[i] * scale + bias)) ** 2;
   return sum;
 }
 
@@ -89,11 +89,11 @@ function fitted(values: Float32Array, levels: Uint8Array, { bits, symmetric, enc
   const center = 2 ** (bits - 1);
   let [sum, squares, products, total] = [0, 0, 0, 0];
   for (let i = 0; i < count; i++) {
-    const level = symmetric ? levels[i]! - center : levels[i]!;
+    const level = symmetric ? levels[i] - center : levels[i];
     sum += level;
     squares += level * level;
-    products += level * values[i]!;
-    total += values[i]!;
+    products += level * values[i];
+    total += values[i];
   }
   if (symmetric) return squares === 0 ? null : symmetricGroup(encode(products / squares), center);
   const spread = count * squares - sum * sum;
@@ -118,7 +118,7 @@ export function leastSquares(values: Float32Array, rule: GroupRule, levels: Uint
     const group = fitted(values, trial, rule);
     if (group === null || !Number.isFinite(group.scale) || group.scale === 0) break;
     for (let i = 0; i < values.length; i++)
-      trial[i] = Math.min(Math.max(roundEven((values[i]! - group.bias) / group.scale), 0), most);
+      trial[i] = Math.min(Math.max(roundEven((values[i] - group.bias) / group.scale), 0), most);
     const error = squaredError(values, trial, group);
     if (!(error < least)) break;
     [best, least] = [group, error];

@@ -7,7 +7,7 @@
 export function packLevels(levels: Uint8Array, bits: number, words: Uint32Array): void {
   let [filled, word, at] = [0, 0, 0];
   for (let i = 0; i < levels.length; i++) {
-    const level = levels[i]!;
+    const level = levels[i];
     word |= level << filled;
     filled += bits;
     if (filled < 32) continue;
@@ -23,8 +23,8 @@ export function unpackLevels(words: Uint32Array, bits: number, levels: Uint8Arra
   for (let i = 0; i < levels.length; i++) {
     const first = i * bits;
     const [at, shift] = [first >>> 5, first & 31];
-    const low = words[at]! >>> shift;
-    const high = shift + bits > 32 ? words[at + 1]! << (32 - shift) : 0;
+    const low = words[at] >>> shift;
+    const high = shift + bits > 32 ? words[at + 1] << (32 - shift) : 0;
     levels[i] = (low | high) & mask;
   }
 }

@@ -14,8 +14,7 @@ export const dequantizeReference: Implementation<WeightAttributes, readonly Tens
     const encode = encoderOf(dtype);
     for (let row = 0; row < rows; row++) {
       unpack(row, values);
-      for (let column = 0; column < columns; column++)
-        stored[offset + row * columns + column] = encode(values[column]!);
+      for (let column = 0; column < columns; column++) stored[offset + row * columns + column] = encode(values[column]);
     }
   },
 };

@@ -55,7 +55,7 @@ function sumsFor(values: Float32Array, toLevel: ToLevel, scale: number) {
 
 /** Sets the nearest levels for a scale, and returns the scale. */
 export function levelsFor(values: Float32Array, levels: Int8Array, toLevel: ToLevel, scale: number): number {
-  for (let i = 0; i < values.length; i++) levels[i] = toLevel(scale === 0 ? 0 : values[i]! / scale);
+  for (let i = 0; i < values.length; i++) levels[i] = toLevel(scale === 0 ? 0 : values[i] / scale);
   return scale;
 }
 

@@ -7,7 +7,7 @@ export const f16: BlockFormat = {
   unpack(bytes, at, out, to) {
     out[to] = halfAt(bytes, at);
   },
-  pack: (values, from, bytes, at) => putHalf(bytes, at, values[from]!),
+  pack: (values, from, bytes, at) => putHalf(bytes, at, values[from]),
 };
 
 export const bf16: BlockFormat = {
@@ -15,5 +15,5 @@ export const bf16: BlockFormat = {
   unpack(bytes, at, out, to) {
     out[to] = brainAt(bytes, at);
   },
-  pack: (values, from, bytes, at) => putBrain(bytes, at, values[from]!),
+  pack: (values, from, bytes, at) => putBrain(bytes, at, values[from]),
 };

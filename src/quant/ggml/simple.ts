@@ -8,8 +8,8 @@ const HALF = 16;
 
 /** The value of largest magnitude, with its sign; the first one on ties. */
 function extreme(values: Float32Array, from: number): number {
-  let found = values[from]!;
-  for (let i = 1; i < VALUES; i++) if (Math.abs(values[from + i]!) > Math.abs(found)) found = values[from + i]!;
+  let found = values[from];
+  for (let i = 1; i < VALUES; i++) if (Math.abs(values[from + i]) > Math.abs(found)) found = values[from + i];
   return found;
 }
 
@@ -25,53 +25,53 @@ function centeredLevels(values: Float32Array, from: number, center: number, leve
   const scale = fround(extreme(values, from) / -center);
   const factor = inverse(scale);
   for (let i = 0; i < VALUES; i++)
-    levels[i] = level(fround(fround(values[from + i]! * factor) + center + 0.5), 2 * center - 1);
+    levels[i] = level(fround(fround(values[from + i] * factor) + center + 0.5), 2 * center - 1);
   return scale;
 }
 
 /** Computes levels above a minimum: values are q · d + m. */
 function raisedLevels(values: Float32Array, from: number, most: number, levels: Uint8Array): [number, number] {
-  let [low, high] = [values[from]!, values[from]!];
+  let [low, high] = [values[from], values[from]];
   for (let i = 1; i < VALUES; i++) {
-    low = Math.min(low, values[from + i]!);
-    high = Math.max(high, values[from + i]!);
+    low = Math.min(low, values[from + i]);
+    high = Math.max(high, values[from + i]);
   }
   const scale = fround(fround(high - low) / most);
   const factor = inverse(scale);
   for (let i = 0; i < VALUES; i++)
-    levels[i] = level(fround(fround(fround(values[from + i]! - low) * factor) + 0.5), most);
+    levels[i] = level(fround(fround(fround(values[from + i] - low) * factor) + 0.5), most);
   return [scale, low];
 }
 
 const levels = new Uint8Array(VALUES);
 
 function putNibbles(bytes: Uint8Array, at: number): void {
-  for (let i = 0; i < HALF; i++) bytes[at + i] = (levels[i]! & 15) | ((levels[i + HALF]! & 15) << 4);
+  for (let i = 0; i < HALF; i++) bytes[at + i] = (levels[i] & 15) | ((levels[i + HALF] & 15) << 4);
 }
 
 function takeNibbles(bytes: Uint8Array, at: number): void {
   for (let i = 0; i < HALF; i++) {
-    levels[i] = bytes[at + i]! & 15;
-    levels[i + HALF] = bytes[at + i]! >> 4;
+    levels[i] = bytes[at + i] & 15;
+    levels[i + HALF] = bytes[at + i] >> 4;
   }
 }
 
 /** Writes the fifth bits, one per value, in 4 bytes. */
 function putFifthBits(bytes: Uint8Array, at: number): void {
   bytes.fill(0, at, at + 4);
-  for (let i = 0; i < VALUES; i++) bytes[at + (i >> 3)]! |= (levels[i]! >> 4) << (i & 7);
+  for (let i = 0; i < VALUES; i++) bytes[at + (i >> 3)] |= (levels[i] >> 4) << (i & 7);
 }
 
 function takeFifthBits(bytes: Uint8Array, at: number): void {
-  for (let i = 0; i < VALUES; i++) levels[i]! |= ((bytes[at + (i >> 3)]! >> (i & 7)) & 1) << 4;
+  for (let i = 0; i < VALUES; i++) levels[i] |= ((bytes[at + (i >> 3)] >> (i & 7)) & 1) << 4;
 }
 
 function centered(scale: number, center: number, out: Float32Array, to: number): void {
-  for (let i = 0; i < VALUES; i++) out[to + i] = scale * (levels[i]! - center);
+  for (let i = 0; i < VALUES; i++) out[to + i] = scale * (levels[i] - center);
 }
 
 function raised(scale: number, low: number, out: Float32Array, to: number): void {
-  for (let i = 0; i < VALUES; i++) out[to + i] = fround(scale * levels[i]!) + low;
+  for (let i = 0; i < VALUES; i++) out[to + i] = fround(scale * levels[i]) + low;
 }
 
 const common = { values: VALUES, halves: [0] };
@@ -143,14 +143,14 @@ export const q8_0: BlockFormat = {
   ...{ ...common, bytes: 34, type: 8 },
   unpack(bytes, at, out, to) {
     const scale = halfAt(bytes, at);
-    for (let i = 0; i < VALUES; i++) out[to + i] = scale * ((bytes[at + 2 + i]! << 24) >> 24);
+    for (let i = 0; i < VALUES; i++) out[to + i] = scale * ((bytes[at + 2 + i] << 24) >> 24);
   },
   pack(values, from, bytes, at) {
     const scale = fround(Math.abs(extreme(values, from)) / 127);
     const factor = inverse(scale);
     putHalf(bytes, at, scale);
     for (let i = 0; i < VALUES; i++) {
-      const value = fround(values[from + i]! * factor);
+      const value = fround(values[from + i] * factor);
       bytes[at + 2 + i] = Number.isFinite(value) ? roundAway(value) & 255 : 0;
     }
   },

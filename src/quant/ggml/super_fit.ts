@@ -58,11 +58,11 @@ function raisedError(values: Float32Array, { size, most }: RaisedRule, block: Ra
   const { d, dmin, scales, minima, levels } = block;
   let error = 0;
   for (let sub = 0; sub < scales.length; sub++) {
-    const raised: Raised = { scale: d * scales[sub]!, minimum: dmin * minima[sub]! };
+    const raised: Raised = { scale: d * scales[sub], minimum: dmin * minima[sub] };
     for (let i = sub * size; i < (sub + 1) * size; i++) {
-      const level = raisedLevel(values[i]!, most, raised);
+      const level = raisedLevel(values[i], most, raised);
       levels[i] = level;
-      error += (values[i]! - (raised.scale * level - raised.minimum)) ** 2;
+      error += (values[i] - (raised.scale * level - raised.minimum)) ** 2;
     }
   }
   return error;
@@ -73,8 +73,8 @@ function refitRaised(values: Float32Array, size: number, block: RaisedBlock): Ra
   let [aa, ab, bb, ax, bx] = [0, 0, 0, 0, 0];
   for (let i = 0; i < VALUES; i++) {
     const sub = Math.floor(i / size);
-    const [a, b] = [block.scales[sub]! * block.levels[i]!, -block.minima[sub]!];
-    [aa, ab, bb, ax, bx] = [aa + a * a, ab + a * b, bb + b * b, ax + a * values[i]!, bx + b * values[i]!];
+    const [a, b] = [block.scales[sub] * block.levels[i], -block.minima[sub]];
+    [aa, ab, bb, ax, bx] = [aa + a * a, ab + a * b, bb + b * b, ax + a * values[i], bx + b * values[i]];
   }
   const determinant = aa * bb - ab * ab;
   const [d, dmin] =
@@ -119,10 +119,10 @@ function centeredError(values: Float32Array, { size, center }: CenteredRule, blo
   const toLevel = wholeLevels(-center, center - 1);
   let error = 0;
   for (let i = 0; i < VALUES; i++) {
-    const scale = d * scales[Math.floor(i / size)]!;
-    const level = scale === 0 ? 0 : toLevel(values[i]! / scale);
+    const scale = d * scales[Math.floor(i / size)];
+    const level = scale === 0 ? 0 : toLevel(values[i] / scale);
     levels[i] = level;
-    error += (values[i]! - scale * level) ** 2;
+    error += (values[i] - scale * level) ** 2;
   }
   return error;
 }
@@ -130,9 +130,9 @@ function centeredError(values: Float32Array, { size, center }: CenteredRule, blo
 function refitCentered(values: Float32Array, size: number, block: CenteredBlock): CenteredBlock | undefined {
   let [squares, products] = [0, 0];
   for (let i = 0; i < VALUES; i++) {
-    const level = block.scales[Math.floor(i / size)]! * block.levels[i]!;
+    const level = block.scales[Math.floor(i / size)] * block.levels[i];
     squares += level * level;
-    products += level * values[i]!;
+    products += level * values[i];
   }
   return squares === 0 ? undefined : { ...block, d: f16round(products / squares), levels: block.levels.slice() };
 }

@@ -24,16 +24,16 @@ function unpackLevels(
   table: readonly number[],
 ): void {
   for (let i = 0; i < HALF; i++) {
-    out[to + i] = scale * table[bytes[at + i]! & 15]!;
-    out[to + i + HALF] = scale * table[bytes[at + i]! >> 4]!;
+    out[to + i] = scale * table[bytes[at + i] & 15];
+    out[to + i + HALF] = scale * table[bytes[at + i] >> 4];
   }
 }
 
 /** Returns the nearest level; the lower one on ties. */
 const toTableLevel: ToLevel = (ratio) => {
   let found = 0;
-  while (found < 15 && IQ4_NL_LEVELS[found + 1]! - ratio < ratio - IQ4_NL_LEVELS[found]!) found++;
-  return IQ4_NL_LEVELS[found]!;
+  while (found < 15 && IQ4_NL_LEVELS[found + 1] - ratio < ratio - IQ4_NL_LEVELS[found]) found++;
+  return IQ4_NL_LEVELS[found];
 };
 
 const scratch = new Int8Array(VALUES);
@@ -44,10 +44,10 @@ export const iq4_nl: BlockFormat = {
   unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 2, out, to, halfAt(bytes, at), IQ4_NL_LEVELS),
   pack(values, from, bytes, at) {
     const block = values.subarray(from, from + VALUES);
-    putHalf(bytes, at, fitScale(block, scratch, toTableLevel, IQ4_NL_LEVELS[0]!));
+    putHalf(bytes, at, fitScale(block, scratch, toTableLevel, IQ4_NL_LEVELS[0]));
     levelsFor(block, scratch, toTableLevel, halfAt(bytes, at)); // levels for the stored scale, in float16
     for (let i = 0; i < HALF; i++)
-      bytes[at + 2 + i] = indexOfLevel.get(scratch[i]!)! | (indexOfLevel.get(scratch[i + HALF]!)! << 4);
+      bytes[at + 2 + i] = indexOfLevel.get(scratch[i])! | (indexOfLevel.get(scratch[i + HALF])! << 4);
   },
 };
 
@@ -70,15 +70,15 @@ function nearestLevel(value: number, scale: number): number {
 
 export const mxfp4: BlockFormat = {
   ...{ values: VALUES, bytes: 17, type: 39, halves: [] },
-  unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 1, out, to, halfPower(bytes[at]!), MXFP4_LEVELS),
+  unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 1, out, to, halfPower(bytes[at]), MXFP4_LEVELS),
   pack(values, from, bytes, at) {
     let largest = 0;
-    for (let i = 0; i < VALUES; i++) largest = Math.max(largest, Math.abs(values[from + i]!));
+    for (let i = 0; i < VALUES; i++) largest = Math.max(largest, Math.abs(values[from + i]));
     const exponent = exponentOf(largest);
     const scale = halfPower(exponent);
     bytes[at] = exponent;
     for (let i = 0; i < HALF; i++) {
-      const [low, high] = [values[from + i]!, values[from + i + HALF]!];
+      const [low, high] = [values[from + i], values[from + i + HALF]];
       bytes[at + 1 + i] = nearestLevel(low, scale) | (nearestLevel(high, scale) << 4);
     }
   },

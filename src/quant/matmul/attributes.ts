@@ -1,3 +1,4 @@
+import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -23,7 +24,7 @@ export interface ProductAttributes extends RowsAttributes {
 /** Names the inputs of a product. */
 export function productInputs(inputs: readonly Tensor[], { hasBias }: ProductAttributes) {
   const end = hasBias ? inputs.length - 1 : inputs.length;
-  return { x: inputs[0]!, weights: inputs.slice(1, end), bias: hasBias ? inputs[end]! : undefined };
+  return { x: inputs[0], weights: inputs.slice(1, end), bias: hasBias ? inputs[end] : undefined };
 }
 
 /**
@@ -41,7 +42,7 @@ export function swigluInputs(inputs: readonly Tensor[], { hasGateBias, hasUpBias
   const biases = inputs.slice(inputs.length - Number(hasGateBias) - Number(hasUpBias));
   const weights = inputs.slice(1, inputs.length - biases.length);
   return {
-    ...{ x: inputs[0]!, gate: weights.slice(0, weights.length / 2), up: weights.slice(weights.length / 2) },
+    ...{ x: inputs[0], gate: weights.slice(0, weights.length / 2), up: weights.slice(weights.length / 2) },
     ...{ gateBias: hasGateBias ? biases[0] : undefined, upBias: hasUpBias ? biases.at(-1) : undefined },
   };
 }
@@ -61,7 +62,7 @@ export interface ProjectionsAttributes {
 export function projectionsInputs(inputs: readonly Tensor[], { weights, hasBias }: ProjectionsAttributes) {
   const left = inputs.slice(1);
   const parts = weights.map(({ format }) => left.splice(0, typeof format === "string" ? 1 : format.symmetric ? 2 : 3));
-  return { x: inputs[0]!, weights: parts, biases: hasBias.map((isThere) => (isThere ? left.shift() : undefined)) };
+  return { x: inputs[0], weights: parts, biases: hasBias.map((isThere) => (isThere ? left.shift() : undefined)) };
 }
 
 /** The layout of rows in batches: strides between batches, between rows, and along a row, in elements. */
@@ -72,13 +73,13 @@ interface RowLayout {
 
 /** Returns the layout of the rows along the last axis; undefined if it needs more than a batch and a row stride. */
 export function layoutOfRows({ rank, shape, strides, isContiguous, size }: Tensor): RowLayout | undefined {
-  const along = strides.at(-1)!;
-  if (isContiguous && size > 0) return { batchRows: size / shape[rank - 1]!, xStrides: [0, shape[rank - 1]!, 1] };
+  const along = lastElement(strides);
+  if (isContiguous && size > 0) return { batchRows: size / shape[rank - 1], xStrides: [0, shape[rank - 1], 1] };
   if (rank <= 2)
-    return { batchRows: Math.max(1, rank === 2 ? shape[0]! : 1), xStrides: [0, strides[rank - 2] ?? 0, along] };
+    return { batchRows: Math.max(1, rank === 2 ? shape[0] : 1), xStrides: [0, strides[rank - 2] ?? 0, along] };
   const lead = collapse(shape.slice(0, -1), [strides.slice(0, -1)]);
   const [leadStrides] = tupleOf(lead.strides, 1);
   if (lead.shape.length > 2) return undefined;
   const [batch, row] = leadStrides.length === 2 ? leadStrides : [0, leadStrides[0] ?? 0];
-  return { batchRows: Math.max(1, lead.shape.at(-1) ?? 1), xStrides: [batch!, row!, along] };
+  return { batchRows: Math.max(1, lead.shape.at(-1) ?? 1), xStrides: [batch, row, along] };
 }

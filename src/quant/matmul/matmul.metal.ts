@@ -30,7 +30,7 @@ export const quantizedMatmulMetal: MetalImplementation<ProductAttributes> = {
 
 function launchOf({ inputs, outputs: [output], attributes }: OperationCall<ProductAttributes>): ProductLaunch {
   const { x, weights, bias } = productInputs(inputs, attributes);
-  return { attributes, x, matrices: [weights], biases: [bias], activation: 0, output: output! };
+  return { attributes, x, matrices: [weights], biases: [bias], activation: 0, output: output };
 }
 
 /** Uses the vector kernel for few rows of x, and tiles otherwise. */
@@ -106,8 +106,8 @@ const operandsOf = ({ x, matrices, biases, output }: ProductLaunch): Operand[] =
  * differs between kernels.
  */
 const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch, parts: number, seventh: number) => [
-  ...formatConstants(attributes, matrices[0]!),
-  Math.min(...matrices.map(([packed]) => readBytes(attributes, packed!, parts))),
+  ...formatConstants(attributes, matrices[0]),
+  Math.min(...matrices.map(([packed]) => readBytes(attributes, packed, parts))),
   ...[seventh, biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0), activation],
 ];
 

@@ -34,7 +34,7 @@ export function storeProduct(
   for (let row = 0; row < rows; row++) {
     unpack(row, values);
     for (let at = 0; at < count; at++) {
-      if (isTransposed) addMultiple(result.subarray(at * columns), values, factors[at * rows + row]!);
+      if (isTransposed) addMultiple(result.subarray(at * columns), values, factors[at * rows + row]);
       else result[at * rows + row] = dot(factors.subarray(at * columns), values);
     }
   }
@@ -43,16 +43,16 @@ export function storeProduct(
   const [products, biases] = [toNumbers(output), toNumbers(bias)];
   store(
     output,
-    products.map((value, at) => value + biases[at % biases.length]!),
+    products.map((value, at) => value + biases[at % biases.length]),
   );
 }
 
 function dot(x: Float64Array, values: Float32Array): number {
   let sum = 0;
-  for (let at = 0; at < values.length; at++) sum += x[at]! * values[at]!;
+  for (let at = 0; at < values.length; at++) sum += x[at] * values[at];
   return sum;
 }
 
 function addMultiple(sums: Float64Array, values: Float32Array, factor: number): void {
-  for (let at = 0; at < values.length; at++) sums[at]! += factor * values[at]!;
+  for (let at = 0; at < values.length; at++) sums[at] += factor * values[at];
 }

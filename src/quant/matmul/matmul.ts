@@ -2,6 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, either, nothing } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
@@ -118,7 +119,7 @@ type Operands = ReturnType<typeof quantizedMatmulParameters>;
 
 function checkedProduct(operation: string, { x, w, precision, bias }: Operands): Tensor {
   checkProduct(operation, x, w, "w");
-  const converted = bias && biasFor(operation, "bias", bias, x, w.shape[0]!);
+  const converted = bias && biasFor(operation, "bias", bias, x, w.shape[0]);
   return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) }, converted);
 }
 
@@ -176,9 +177,9 @@ export function product(
 ): Tensor {
   const { isTransposed, isFast } = kind;
   const lead = x.shape.slice(0, -1);
-  const shape = [...lead, w.shape[isTransposed ? 1 : 0]!];
+  const shape = [...lead, w.shape[isTransposed ? 1 : 0]];
   const hasBias = bias !== null;
-  const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), ...kind, hasBias };
+  const attributes = { ...attributesOf(w), rows: w.shape[0], count: elementCount(lead), ...kind, hasBias };
   const output = executeOnRows(x, hasBias ? [bias] : [], (rows, biases) =>
     execute(
       isFast ? fastPrimitive : exactPrimitive,
@@ -191,7 +192,7 @@ export function product(
   else
     record(operation, [x, bias], [output], [], ([g], _, needs) => [
       needs[0] ? gradientOfX(g) : null,
-      needs[1] ? sumTo(g, [shape.at(-1)!]) : null,
+      needs[1] ? sumTo(g, [lastElement(shape)]) : null,
     ]);
   return output;
 }

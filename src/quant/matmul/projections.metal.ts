@@ -9,9 +9,9 @@ export const quantizedProjectionsMetal: MetalImplementation<ProjectionsAttribute
     const { x, weights, biases } = projectionsInputs(inputs, attributes);
     const launches = attributes.weights.map((each, at) => {
       const kind = { ...each, count: attributes.count, isFast: attributes.isFast };
-      if (outputs[at]!.size === 0) return null;
-      const one = { matrices: [weights[at]!], biases: [biases[at]], activation: 0 };
-      return launchProduct({ attributes: kind, x, ...one, output: outputs[at]! });
+      if (outputs[at].size === 0) return null;
+      const one = { matrices: [weights[at]], biases: [biases[at]], activation: 0 };
+      return launchProduct({ attributes: kind, x, ...one, output: outputs[at] });
     });
     return spanOf(launches);
   },

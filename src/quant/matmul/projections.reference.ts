@@ -9,7 +9,7 @@ export const quantizedProjectionsReference: Implementation<ProjectionsAttributes
     const { x, weights, biases } = projectionsInputs(inputs, attributes);
     for (const [at, each] of attributes.weights.entries()) {
       const kind = { ...each, count, isFast, isTransposed: false };
-      storeProduct(outputs[at]!, { x, weights: weights[at]!, bias: biases[at] }, kind);
+      storeProduct(outputs[at], { x, weights: weights[at], bias: biases[at] }, kind);
     }
   },
 };

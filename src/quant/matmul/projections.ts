@@ -60,12 +60,12 @@ export function quantizedProjections(
   const lead = x.shape.slice(0, -1);
   const attributes = {
     ...{ count: elementCount(lead), isFast, hasBias: all.map(({ bias }) => bias !== null) },
-    weights: all.map(({ weight }) => ({ ...attributesOf(weight), rows: weight.shape[0]! })),
+    weights: all.map(({ weight }) => ({ ...attributesOf(weight), rows: weight.shape[0] })),
   };
   const biases = all.flatMap(({ weight, bias }) =>
-    bias === null ? [] : [biasFor(operation, "bias", bias, x, weight.shape[0]!)],
+    bias === null ? [] : [biasFor(operation, "bias", bias, x, weight.shape[0])],
   );
-  const specs = all.map(({ weight }) => ({ shape: [...lead, weight.shape[0]!], dtype: x.dtype }));
+  const specs = all.map(({ weight }) => ({ shape: [...lead, weight.shape[0]], dtype: x.dtype }));
   return tupleOf(
     executeOnRows(x, biases, (rows, dense) => {
       const inputs = [rows, ...all.flatMap(({ weight }) => weightInputs(weight)), ...dense];

@@ -21,7 +21,7 @@ export const quantizedSwigluReference: Implementation<SwigluAttributes, readonly
     const share = shares[attributes.activation];
     store(
       output,
-      toNumbers(output).map((value, at) => gated(share, factors[at]!) * value),
+      toNumbers(output).map((value, at) => gated(share, factors[at]) * value),
     );
   },
 };

@@ -2,6 +2,7 @@ import { record } from "../../autograd/record.ts";
 import { countCodepath, execute } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
+import { lastElement } from "../../core/collections.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { choice, either, nothing } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
@@ -105,7 +106,7 @@ export function quantizedSwiglu(...values: unknown[]): Tensor {
       `expected up to have the shape of gate, [${gate.shape.join(", ")}], got [${up.shape.join(", ")}]`,
     );
   const biasOf = (name: "gateBias" | "upBias") =>
-    given[name] && biasFor(operation, name, given[name], x, gate.shape[0]!);
+    given[name] && biasFor(operation, name, given[name], x, gate.shape[0]);
   const biases = { gate: biasOf("gateBias"), up: biasOf("upBias") };
   const operands = { x, gate, up, biases, activation, isFast: precision === "fast" };
   const difference = differenceOf(gate, up);
@@ -149,17 +150,17 @@ function fused(operation: string, operands: GatedOperands): Tensor {
   const lead = x.shape.slice(0, -1);
   const isFast = operands.isFast && hasLevels(gate);
   const attributes = {
-    ...{ ...attributesOf(gate), rows: gate.shape[0]!, count: elementCount(lead), activation },
+    ...{ ...attributesOf(gate), rows: gate.shape[0], count: elementCount(lead), activation },
     ...{ isFast, hasGateBias: biases.gate !== null, hasUpBias: biases.up !== null },
   };
   const given = [biases.gate, biases.up].filter((bias) => bias !== null);
   const output = executeOnRows(x, given, (rows, dense) => {
     const inputs = [rows, ...weightInputs(gate), ...weightInputs(up), ...dense];
     const primitive = isFast ? fastPrimitive : exactPrimitive;
-    return execute(primitive, inputs, [...lead, gate.shape[0]!], x.dtype, attributes, operation);
+    return execute(primitive, inputs, [...lead, gate.shape[0]], x.dtype, attributes, operation);
   });
   record(operation, [x, ...given], [output], [x, ...given], ([g], [rows, ...dense], needs) => {
-    const again = { gate: biases.gate && dense[0]!, up: biases.up && dense.at(-1)! };
+    const again = { gate: biases.gate && dense[0], up: biases.up && lastElement(dense) };
     return gradients(operation, { ...operands, x: rows, biases: again, isFast: false }, g, needs);
   });
   return output;

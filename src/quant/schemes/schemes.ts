@@ -88,7 +88,7 @@ const matmulPerTensorParameters = parameters("matmulPerTensor", {
 export function matmulPerTensor(x: Tensor, w: PerTensorWeights): Tensor;
 export function matmulPerTensor(...values: unknown[]): Tensor {
   const { x, w } = matmulPerTensorParameters(values);
-  checkRows("matmulPerTensor", x, w.levels.shape[1]!);
+  checkRows("matmulPerTensor", x, w.levels.shape[1]);
   const { levels, scale, zero } = w;
   return tidy(() =>
     noGrad(() => {
@@ -176,7 +176,7 @@ export function matmulPremultiplied(x: Tensor, w: QuantizedTensor): Tensor;
 export function matmulPremultiplied(...values: unknown[]): Tensor {
   const { x, w } = matmulPremultipliedParameters(values);
   checkAffine("matmulPremultiplied", w);
-  checkRows("matmulPremultiplied", x, w.shape[1]!);
+  checkRows("matmulPremultiplied", x, w.shape[1]);
   return tidy(() => noGrad(() => linear(x, dequantize(w, { dtype: "float32" }))));
 }
 
@@ -220,15 +220,15 @@ export function smoothQuantize(...values: unknown[]): SmoothWeights {
     throw new ArgumentError(operation, "negativeRange", `expected ${columns} ranges of at least 0, one per column`);
   const columnMost = new Float32Array(columns);
   for (const [at, value] of numbers.entries())
-    columnMost[at % columns] = Math.max(columnMost[at % columns]!, Math.abs(value));
+    columnMost[at % columns] = Math.max(columnMost[at % columns], Math.abs(value));
   // A column of zeros, or one that x never uses, is not smoothed.
   const smoothing = largest.map((range, at) =>
-    range > 0 && columnMost[at]! > 0 ? range ** alpha / columnMost[at]! ** (1 - alpha) : 1,
+    range > 0 && columnMost[at] > 0 ? range ** alpha / columnMost[at] ** (1 - alpha) : 1,
   );
   const scales = new Float32Array(rows);
   const levels = new Int8Array(rows * columns);
   for (let row = 0; row < rows; row++) {
-    const smoothed = smoothing.map((factor, column) => numbers[row * columns + column]! * factor);
+    const smoothed = smoothing.map((factor, column) => numbers[row * columns + column] * factor);
     const most = smoothed.reduce((found, value) => Math.max(found, Math.abs(value)), 0);
     scales[row] = most / 127;
     if (most > 0)
@@ -257,7 +257,7 @@ const matmulSmoothParameters = parameters("matmulSmooth", {
 export function matmulSmooth(x: Tensor, w: SmoothWeights): Tensor;
 export function matmulSmooth(...values: unknown[]): Tensor {
   const { x, w } = matmulSmoothParameters(values);
-  checkRows("matmulSmooth", x, w.levels.shape[1]!);
+  checkRows("matmulSmooth", x, w.levels.shape[1]);
   return tidy(() =>
     noGrad(() => {
       const smoothed = div(x, w.smoothing);

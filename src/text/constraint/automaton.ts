@@ -28,11 +28,11 @@ export function automatonOf(pattern: Pattern): Automaton {
   const atoms = atomsOf(pattern);
   const terms = new Interned(atoms);
   const states = [terms.read(pattern)];
-  const numbers = new Map([[states[0]!, 0]]);
+  const numbers = new Map([[states[0], 0]]);
   const moves: number[][] = [];
   for (let at = 0; at < states.length; at++) {
     if (states.length > MOST_STATES) throw tooLarge();
-    moves.push(atoms.map((_, atom) => numberOf(terms.derivative(states[at]!, atom), states, numbers)));
+    moves.push(atoms.map((_, atom) => numberOf(terms.derivative(states[at], atom), states, numbers)));
   }
   const accepting = states.map((state) => state.isNullable);
   return merged(accepting, moves, atoms);
@@ -80,8 +80,8 @@ function atomsOf(pattern: Pattern): CodePoints[] {
   const groups = new Map<string, (readonly [number, number])[]>();
   for (const [at, start] of starts.entries()) {
     const members = sets.map((set, setIndex) => {
-      while (set[places[setIndex]!] && set[places[setIndex]!]![1] < start) places[setIndex]!++;
-      const range = set[places[setIndex]!];
+      while (set[places[setIndex]] && set[places[setIndex]][1] < start) places[setIndex]++;
+      const range = set[places[setIndex]];
       return range !== undefined && range[0] <= start;
     });
     const end = Math.min((starts[at + 1] ?? 0x110000) - 1, lastFrom(start)!);
@@ -132,9 +132,9 @@ function merged(accepting: readonly boolean[], moves: readonly number[][], atoms
   for (const [state, classNumber] of classes.entries())
     if (!states[classNumber]) {
       const sets = new Map<number, CodePoints[]>();
-      for (const [atom, next] of moves[state]!.entries())
-        sets.set(classes[next]!, [...(sets.get(classes[next]!) ?? []), atoms[atom]!]);
-      states[classNumber] = { accepts: accepting[state]!, moves: sets };
+      for (const [atom, next] of moves[state].entries())
+        sets.set(classes[next], [...(sets.get(classes[next]) ?? []), atoms[atom]]);
+      states[classNumber] = { accepts: accepting[state], moves: sets };
     }
   return live(
     states.map((state) => ({ ...state, moves: [...state.moves].map(([next, sets]) => [union(...sets), next]) })),
@@ -143,19 +143,19 @@ function merged(accepting: readonly boolean[], moves: readonly number[][], atoms
 
 function live(states: Automaton): Automaton {
   const before = states.map((): number[] => []);
-  for (const [state, { moves }] of states.entries()) for (const [, next] of moves) before[next]!.push(state);
+  for (const [state, { moves }] of states.entries()) for (const [, next] of moves) before[next].push(state);
   const leads = new Set<number>();
-  const waiting = [...states.keys()].filter((state) => states[state]!.accepts);
+  const waiting = [...states.keys()].filter((state) => states[state].accepts);
   for (let state = waiting.pop(); state !== undefined; state = waiting.pop()) {
     if (leads.has(state)) continue;
     leads.add(state);
-    waiting.push(...before[state]!);
+    waiting.push(...before[state]);
   }
   if (!leads.has(0)) return [];
   const numbers = new Map([...leads].sort((a, b) => a - b).map((state, number) => [state, number]));
   return [...numbers.keys()].map((state) => ({
-    accepts: states[state]!.accepts,
-    moves: states[state]!.moves.flatMap(([set, next]) => {
+    accepts: states[state].accepts,
+    moves: states[state].moves.flatMap(([set, next]) => {
       const number = numbers.get(next);
       return number === undefined ? [] : [[set, number] as const];
     }),

@@ -24,7 +24,7 @@ export function base64Of(pattern: Pattern): Pattern {
   const numbers = new Map(places.map((place, number) => [keyOf(place), number]));
   const states: State[] = [];
   for (let at = 0; at < places.length; at++) {
-    const place = places[at]!;
+    const place = places[at];
     const moves: State["moves"][number][] = [];
     for (const [digit, set] of digits.entries()) {
       const next = after(place, digit, texts);
@@ -34,7 +34,7 @@ export function base64Of(pattern: Pattern): Pattern {
       moves.push([set, numbers.get(key)!]);
     }
     const isWhole = place.count < 6 && place.bits === 0;
-    states.push({ accepts: isWhole && texts[place.state]!.accepts, moves });
+    states.push({ accepts: isWhole && texts[place.state].accepts, moves });
   }
   return { kind: "states", states };
 }
@@ -44,9 +44,9 @@ const keyOf = ({ state, count, bits }: Place): string => `${state} ${count} ${bi
 /** Returns the place after a digit's six bits; undefined if no text leads there. */
 function after({ state, count, bits }: Place, digit: number, texts: Automaton): Place | undefined {
   const all = (bits << 6) | digit;
-  if (count === 0) return movesTo(texts[state]!, all << 2, (all << 2) | 3) && { state, count: 6, bits: all };
+  if (count === 0) return movesTo(texts[state], all << 2, (all << 2) | 3) && { state, count: 6, bits: all };
   const left = count - 2;
-  const move = movesTo(texts[state]!, all >> left, all >> left);
+  const move = movesTo(texts[state], all >> left, all >> left);
   return move && { state: move[1], count: left, bits: all & ((1 << left) - 1) };
 }
 

@@ -26,9 +26,9 @@ export const union = (...sets: readonly CodePoints[]): CodePoints => {
 export const intersection = (a: CodePoints, b: CodePoints): CodePoints => {
   const common: Range[] = [];
   for (let [at, other] = [0, 0]; at < a.length && other < b.length; ) {
-    const [first, last] = [Math.max(a[at]![0], b[other]![0]), Math.min(a[at]![1], b[other]![1])];
+    const [first, last] = [Math.max(a[at][0], b[other][0]), Math.min(a[at][1], b[other][1])];
     if (first <= last) common.push([first, last]);
-    if (a[at]![1] < b[other]![1]) at++;
+    if (a[at][1] < b[other][1]) at++;
     else other++;
   }
   return common;

@@ -34,7 +34,7 @@ const loaded = Promise.all([import("@mlc-ai/web-xgrammar"), import("./grammar.ts
 async function addVocabulary(id: number, bytes: Uint8Array, ends: Uint32Array): Promise<void> {
   // Each byte is written as GPT-2's character for it. Tokens without bytes are never allowed.
   const tokens = Array.from(ends, (end, token) =>
-    Array.from(bytes.subarray(ends[token - 1] ?? 0, end), (byte) => byteCharacters[byte]!).join(""),
+    Array.from(bytes.subarray(ends[token - 1] ?? 0, end), (byte) => byteCharacters[byte]).join(""),
   );
   const [{ GrammarCompiler, TokenizerInfo }] = await loaded;
   const [size, stop] = [tokens.length + 1, tokens.length]; // a token added to the vocabulary, which ends texts

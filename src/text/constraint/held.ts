@@ -130,7 +130,7 @@ class HeldText implements TokenMatcher {
   private allows(token: number): boolean {
     if (token >= this.size) return false;
     const place = this.stops.has(token) ? this.size : token;
-    return ((this.mask[place >> 5]! >>> (place & 31)) & 1) === 1;
+    return ((this.mask[place >> 5] >>> (place & 31)) & 1) === 1;
   }
 
   get isDone(): boolean {

@@ -35,7 +35,7 @@ export class Interned {
   constructor(private readonly atoms: readonly CodePoints[]) {
     this.all = this.repeat(this.set(atoms.map((_, atom) => atom)), 0, Infinity);
     this.digits = atoms.map((set) => {
-      const [first, last] = set[0]!;
+      const [first, last] = set[0];
       return set.length > 1 || first !== last ? -1 : "0123456789.".indexOf(String.fromCodePoint(first));
     });
   }
@@ -43,7 +43,7 @@ export class Interned {
   read(pattern: Pattern): Term {
     switch (pattern.kind) {
       case "set":
-        return this.set(this.atoms.flatMap(([range], atom) => (includes(pattern.set, range![0]) ? [atom] : [])));
+        return this.set(this.atoms.flatMap(([range], atom) => (includes(pattern.set, range[0]) ? [atom] : [])));
       case "sequence":
         return pattern.parts.reduceRight((rest, part) => this.pair(this.read(part), rest), this.empty);
       case "choice":
@@ -91,10 +91,10 @@ export class Interned {
       case "not":
         return this.not(this.derivative(node.part, atom));
       case "multiple":
-        return this.afterDigit(node, this.digits[atom]!);
+        return this.afterDigit(node, this.digits[atom]);
       case "states": {
-        const point = this.atoms[atom]![0]![0];
-        const move = node.states[node.at]!.moves.find(([set]) => includes(set, point));
+        const point = this.atoms[atom][0][0];
+        const move = node.states[node.at].moves.find(([set]) => includes(set, point));
         return move ? this.state(node.states, move[1]) : this.nothing;
       }
     }
@@ -151,7 +151,7 @@ export class Interned {
 
   private joined(kind: "choice" | "both", set: ReadonlySet<Term>): Term {
     const parts = [...set].sort((a, b) => a.id - b.id);
-    if (parts.length === 1) return parts[0]!;
+    if (parts.length === 1) return parts[0];
     if (parts.length === 0) return this.nothing;
     const isNullable = kind === "choice" ? parts.some(nullable) : parts.every(nullable);
     return this.term(`${kind} ${parts.map(({ id }) => id).join()}`, isNullable, { kind, parts });
@@ -182,7 +182,7 @@ export class Interned {
     if (states.length === 0) return this.nothing;
     const number = this.automata.get(states) ?? this.automata.size;
     this.automata.set(states, number);
-    return this.term(`states ${number} ${at}`, states[at]!.accepts, { kind: "states", states, at });
+    return this.term(`states ${number} ${at}`, states[at].accepts, { kind: "states", states, at });
   }
 }
 

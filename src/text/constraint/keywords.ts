@@ -399,7 +399,7 @@ const applicators: readonly Keyword[] = [
     holds(reading) {
       const [terms, others] = [every(reading, "oneOf"), every(reading, "oneOf", true)];
       return terms.map((term, at) =>
-        together([term, ...others.filter((_, other) => other !== at && !reading.areDisjoint(term, terms[other]!))]),
+        together([term, ...others.filter((_, other) => other !== at && !reading.areDisjoint(term, terms[other]))]),
       );
     },
     fails(reading) {

@@ -68,7 +68,7 @@ export class ListRules {
       return rule(added);
     };
     const body = (at: number, counts: readonly number[]): Expression => {
-      const isEnough = at >= leastItems && contains.every(({ least }, index) => counts[index]! >= least);
+      const isEnough = at >= leastItems && contains.every(({ least }, index) => counts[index] >= least);
       const options = at < mostItems ? steps(contains, counts) : [];
       const items = options.map(({ terms, counts: next }) => {
         const item = this.item([...itemTerms(shape, at), ...terms]);
@@ -128,7 +128,7 @@ function steps(contains: readonly ContainsFacts[], counts: readonly number[]): S
   return contains.reduce<Step[]>(
     (some, { term, denied, least, most }, at) => {
       const isExact = most < Infinity;
-      const count = counts[at]!;
+      const count = counts[at];
       const after = isExact ? count + 1 : Math.min(count + 1, least);
       const meets = isExact && count >= most ? [] : [{ terms: [term], count: after }];
       const fails = { terms: isExact ? [denied] : [], count };

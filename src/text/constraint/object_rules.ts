@@ -111,7 +111,7 @@ class PropertyStates {
     const name = this.rules.name("properties");
     this.known.set(key, name);
     const { named } = this.properties;
-    this.rules.productions.define(name, at < named.length ? this.next(named[at]!, at, count) : this.rest(count));
+    this.rules.productions.define(name, at < named.length ? this.next(named[at], at, count) : this.rest(count));
     return rule(name);
   }
 

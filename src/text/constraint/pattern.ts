@@ -48,13 +48,13 @@ export function both(parts: readonly Pattern[]): Pattern {
   const flat = [...new Set(all)];
   if (flat.some(isNothing)) return nothing;
   if (flat.length === 0) return anyText;
-  return flat.length === 1 ? flat[0]! : { kind: "both", parts: flat };
+  return flat.length === 1 ? flat[0] : { kind: "both", parts: flat };
 }
 
 export function sequence(parts: readonly Pattern[]): Pattern {
   const flat = parts.flatMap((part) => (part.kind === "sequence" ? part.parts : [part]));
   if (flat.some(isNothing)) return nothing;
-  return flat.length === 1 ? flat[0]! : { kind: "sequence", parts: flat };
+  return flat.length === 1 ? flat[0] : { kind: "sequence", parts: flat };
 }
 
 /** Alternation. Single characters are merged into one set; an empty option makes the others optional. */
@@ -63,7 +63,7 @@ export function choice(options: readonly Pattern[]): Pattern {
   const sets = flat.flatMap((option) => (option.kind === "set" ? [option.set] : []));
   const others = flat.filter((option) => option.kind !== "set" && !isEmpty(option));
   const kept = sets.length > 0 ? [setOf(union(...sets)), ...others] : others;
-  const chosen: Pattern = kept.length === 1 ? kept[0]! : { kind: "choice", options: kept };
+  const chosen: Pattern = kept.length === 1 ? kept[0] : { kind: "choice", options: kept };
   return flat.some(isEmpty) ? repeat(chosen, 0, 1) : chosen;
 }
 

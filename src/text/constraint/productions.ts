@@ -83,7 +83,7 @@ export class Productions {
   /** Options with a common prefix are kept apart only if they are separate rules. */
   private options(parts: readonly Expression[]): string {
     const options = parts.filter((part) => ends(part, this.ended));
-    if (options.length === 1) return this.text(options[0]!);
+    if (options.length === 1) return this.text(options[0]);
     const apart = (expression: Expression) =>
       expression.kind === "rule" ? expression.name : this.extra(`held_empty ${this.text(expression)}`);
     return options.map(apart).join(" | ");

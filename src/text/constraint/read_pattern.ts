@@ -101,8 +101,8 @@ const isGroup = (node: AST.Element | undefined): boolean => node?.type === "Grou
 function alternative({ elements }: AST.Alternative, { before, after, rest }: Place): Pattern {
   let [from, to] = [0, elements.length];
   let [prefix, suffix] = [before ?? empty, after ?? empty];
-  for (; before && from < to && isStart(elements[from]!); from++) prefix = empty;
-  for (; after && from < to && isEnd(elements[to - 1]!); to--) suffix = empty;
+  for (; before && from < to && isStart(elements[from]); from++) prefix = empty;
+  for (; after && from < to && isEnd(elements[to - 1]); to--) suffix = empty;
   const inner = elements.slice(from, to);
   // A group at an end has the anchors of its alternatives.
   const opens = before && from === 0 && isGroup(inner[0]);

@@ -24,12 +24,12 @@ function sequencesOf([first, last]: Range): Sequence[] {
   const border = LASTS.find((limit) => first <= limit && limit < last) ?? unevenEnd(first, last);
   if (border !== undefined) return [...sequencesOf([first, border]), ...sequencesOf([border + 1, last])];
   const [from, to] = [bytesOf(first), bytesOf(last)];
-  return [from.map((byte, at): Range => [byte, to[at]!])];
+  return [from.map((byte, at): Range => [byte, to[at]])];
 }
 
 /** Returns where to split a range so that the bytes after a differing byte are full; undefined if they already are. */
 function unevenEnd(first: number, last: number): number | undefined {
-  if (last <= LASTS[0]!) return undefined;
+  if (last <= LASTS[0]) return undefined;
   for (let bits = 6; bits <= 18; bits += 6) {
     const low = (1 << bits) - 1;
     if ((first & ~low) === (last & ~low)) return undefined;
@@ -50,13 +50,13 @@ function bytesOf(point: number): number[] {
 function merged(sequences: readonly Sequence[]): ByteBranch[] {
   const byFirst = new Map<string, { readonly first: Range; readonly rests: Sequence[] }>();
   for (const [first, ...rest] of sequences) {
-    const group = byFirst.get(String(first)) ?? { first: first!, rests: [] };
+    const group = byFirst.get(String(first)) ?? { first: first, rests: [] };
     byFirst.set(String(first), group);
     group.rests.push(rest);
   }
   const byRest = new Map<string, { readonly bytes: Range[]; readonly next: readonly ByteBranch[] }>();
   for (const { first, rests } of byFirst.values()) {
-    const next = rests[0]!.length === 0 ? [] : merged(rests);
+    const next = rests[0].length === 0 ? [] : merged(rests);
     const key = JSON.stringify(next);
     const group = byRest.get(key) ?? { bytes: [], next };
     byRest.set(key, group);

@@ -109,13 +109,13 @@ export class PatternRules {
     if (states.length === 0) return NOTHING;
     const names = states.map(() => this.name());
     const classes = states.map((state, at) => {
-      const moves = state.moves.map(([set, next]) => ({ ...this.set(set, notation), next: names[next]! }));
+      const moves = state.moves.map(([set, next]) => ({ ...this.set(set, notation), next: names[next] }));
       const options = moves.map(({ text, next }) => this.rule(`${EMPTY} ${text} ${next}`));
-      this.define(names[at]!, [...(state.accepts ? [EMPTY] : []), ...options].join(" | "));
+      this.define(names[at], [...(state.accepts ? [EMPTY] : []), ...options].join(" | "));
       return moves.reduce((sum, branch) => sum + branch.classes, 0);
     });
     const sum = classes.reduce((all, count) => all + count, 0);
-    return checked({ text: names[0]!, classes: sum, times: longest(states) });
+    return checked({ text: names[0], classes: sum, times: longest(states) });
   }
 
   private set(set: CodePoints, notation: Notation): WrittenSet {
@@ -239,8 +239,8 @@ const flatten = (branches: readonly ByteBranch[]): string[] =>
 
 function classOf(bytes: readonly Range[]): string {
   const parts = bytes.map(([first, last]) => (first === last ? hex(first) : `${hex(first)}-${hex(last)}`));
-  const isLone = bytes.length === 1 && bytes[0]![0] === bytes[0]![1];
-  return `[${isLone ? parts[0]! + parts[0]! : parts.join("")}]`;
+  const isLone = bytes.length === 1 && bytes[0][0] === bytes[0][1];
+  return `[${isLone ? parts[0] + parts[0] : parts.join("")}]`;
 }
 
 const hex = (byte: number): string => `\\x${byte.toString(16).padStart(2, "0")}`;
@@ -249,17 +249,14 @@ const hex = (byte: number): string => `\\x${byte.toString(16).padStart(2, "0")}`
 const ESCAPED = union(rangeOf(0, 0x1f), rangeOf(0x22), rangeOf(0x5c));
 /** Characters that have a short escape, such as `\n`, with its letter. */
 const SHORT: ReadonlyMap<number, string> = new Map(
-  ["\b", "\f", "\n", "\r", "\t", '"', "\\"].map((character) => [
-    character.charCodeAt(0),
-    JSON.stringify(character)[2]!,
-  ]),
+  ["\b", "\f", "\n", "\r", "\t", '"', "\\"].map((character) => [character.charCodeAt(0), JSON.stringify(character)[2]]),
 );
 
 const lone = (text: string, next: readonly ByteBranch[]): ByteBranch =>
   [...text].reduceRight<readonly ByteBranch[]>(
     (rest, character) => [{ bytes: [[character.charCodeAt(0), character.charCodeAt(0)]], next: rest }],
     next,
-  )[0]!;
+  )[0];
 
 /** Returns the characters of a set that must be escaped, such as `\n` or `\u001f`. */
 function escapes(set: CodePoints): ByteBranch[] {

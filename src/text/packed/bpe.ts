@@ -38,8 +38,8 @@ export class PackedBpe extends PackedTexts<BpeArrays> {
     if (a < 0 || b < 0) return undefined;
     const { ranks, left: lefts, right: rights } = this.arrays;
     const mask = ranks.length - 1;
-    for (let slot = hashOfPair(a, b) & mask; ranks[slot]! >= 0; slot = (slot + 1) & mask) {
-      const rank = ranks[slot]!;
+    for (let slot = hashOfPair(a, b) & mask; ranks[slot] >= 0; slot = (slot + 1) & mask) {
+      const rank = ranks[slot];
       if (lefts[rank] === a && rights[rank] === b) return rank;
     }
     return undefined;
@@ -86,7 +86,7 @@ function pairsOf(
   const [left, right] = [new Int32Array(merges.length), new Int32Array(merges.length)];
   for (const [rank, merge] of merges.entries()) {
     const [one, two] = typeof merge === "string" ? merge.split(" ", 2) : merge;
-    const [a, b] = [places.get(one!), places.get(two!)];
+    const [a, b] = [places.get(one), places.get(two)];
     if (a === undefined || b === undefined) return undefined;
     [left[rank], right[rank]] = [a, b];
   }
@@ -97,7 +97,7 @@ function pairsOf(
 function ranksOf([left, right]: Pairs): Int32Array {
   const ranks = freeSlots(left.length);
   for (let rank = left.length - 1; rank >= 0; rank--)
-    ranks[freeSlot(ranks, hashOfPair(left[rank]!, right[rank]!))] = rank;
+    ranks[freeSlot(ranks, hashOfPair(left[rank], right[rank]))] = rank;
   return ranks;
 }
 

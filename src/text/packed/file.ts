@@ -46,12 +46,12 @@ const hashOf = (bytes: Uint8Array): bigint => BigInt(Bun.hash(bytes));
 export function encodePacked({ json, packed }: PackedTokenizer): Uint8Array {
   const arrays = packed.arrays as unknown as Arrays;
   const names = Object.keys(types[kindOf(json)]);
-  const lengths = Object.fromEntries(names.map((name) => [name, arrays[name]!.length]));
+  const lengths = Object.fromEntries(names.map((name) => [name, arrays[name].length]));
   const header = new TextEncoder().encode(JSON.stringify({ json, lengths } satisfies Header));
   let place = aligned(HEADER_AT + header.byteLength);
   const places = names.map((name) => {
     const start = place;
-    place = aligned(start + arrays[name]!.byteLength);
+    place = aligned(start + arrays[name].byteLength);
     return start;
   });
   const bytes = new Uint8Array(place + HASH_BYTES);
@@ -60,8 +60,8 @@ export function encodePacked({ json, packed }: PackedTokenizer): Uint8Array {
   view.setUint32(MAGIC.length, header.byteLength, true);
   bytes.set(header, HEADER_AT);
   for (const [at, name] of names.entries()) {
-    const { buffer, byteOffset, byteLength } = arrays[name]!;
-    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), places[at]!);
+    const { buffer, byteOffset, byteLength } = arrays[name];
+    bytes.set(new Uint8Array(buffer, byteOffset, byteLength), places[at]);
   }
   view.setBigUint64(place, hashOf(bytes.subarray(0, place)), true);
   return bytes;

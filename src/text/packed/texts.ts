@@ -21,8 +21,8 @@ export class PackedTexts<Arrays extends TextArrays = TextArrays> {
   protected entryOf(text: string, hash = hashOfText(text)): number {
     const { slots } = this.arrays;
     const mask = slots.length - 1;
-    for (let slot = hash & mask; slots[slot]! >= 0; slot = (slot + 1) & mask)
-      if (this.#isText(slots[slot]!, text)) return slots[slot]!;
+    for (let slot = hash & mask; slots[slot] >= 0; slot = (slot + 1) & mask)
+      if (this.#isText(slots[slot], text)) return slots[slot];
     return -1;
   }
 
@@ -39,7 +39,7 @@ export class PackedTexts<Arrays extends TextArrays = TextArrays> {
   }
 
   #place(entry: number): [start: number, end: number] {
-    return [entry === 0 ? 0 : this.arrays.ends[entry - 1]!, this.arrays.ends[entry]!];
+    return [entry === 0 ? 0 : this.arrays.ends[entry - 1], this.arrays.ends[entry]];
   }
 }
 
@@ -59,7 +59,7 @@ export function packTexts(texts: readonly string[]): TextArrays | undefined {
   let place = 0;
   for (const text of texts) for (let at = 0; at < text.length; at++) units[place++] = text.charCodeAt(at);
   const slots = freeSlots(texts.length);
-  for (let at = texts.length - 1; at >= 0; at--) slots[freeSlot(slots, hashOfText(texts[at]!))] = at;
+  for (let at = texts.length - 1; at >= 0; at--) slots[freeSlot(slots, hashOfText(texts[at]))] = at;
   return { units, ends, slots };
 }
 
@@ -70,7 +70,7 @@ export const freeSlots = (count: number): Int32Array =>
 export function freeSlot(slots: Int32Array, hash: number): number {
   const mask = slots.length - 1;
   let slot = hash & mask;
-  while (slots[slot]! >= 0) slot = (slot + 1) & mask;
+  while (slots[slot] >= 0) slot = (slot + 1) & mask;
   return slot;
 }
 

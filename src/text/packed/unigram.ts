@@ -35,10 +35,10 @@ export class PackedUnigram extends PackedTexts<UnigramArrays> {
     let [prefix, state] = ["", HASH_START];
     for (let at = start; at < characters.length; at++) {
       prefix += characters[at];
-      state = continued(state, characters[at]!);
+      state = continued(state, characters[at]);
       const hash = finished(state);
       if (this.entryOf(prefix, hash) >= 0) yield prefix;
-      if ((starts[byteOf(starts, hash)]! & bitOf(hash)) === 0) return;
+      if ((starts[byteOf(starts, hash)] & bitOf(hash)) === 0) return;
     }
   }
 }
@@ -56,7 +56,7 @@ function startsOf(vocabulary: readonly (readonly [text: string, score: number])[
     for (const character of characters.slice(0, -1)) {
       state = continued(state, character);
       const hash = finished(state);
-      starts[byteOf(starts, hash)]! |= bitOf(hash);
+      starts[byteOf(starts, hash)] |= bitOf(hash);
     }
   }
   return starts;

@@ -30,13 +30,13 @@ class Charsmap {
   longest(text: Uint8Array, start: number): { readonly text: Uint8Array; readonly length: number } | undefined {
     const { units } = this;
     if (units.length === 0) return undefined;
-    let [node, found, length] = [offsetOf(units[0]!), -1, 0];
+    let [node, found, length] = [offsetOf(units[0]), -1, 0];
     for (let at = start; at < text.length; at++) {
-      node ^= text[at]!;
+      node ^= text[at];
       const unit = units[node] ?? 0;
       if ((unit & 0x800000ff) >>> 0 !== text[at]) break;
       node ^= offsetOf(unit);
-      if ((unit >>> 8) & 1) [found, length] = [units[node]! & 0x7fffffff, at + 1 - start];
+      if ((unit >>> 8) & 1) [found, length] = [units[node] & 0x7fffffff, at + 1 - start];
     }
     if (found < 0) return undefined;
     const end = this.texts.indexOf(0, found);
@@ -57,7 +57,7 @@ export function normalizerOf(model: SentencePieceModel): (text: string) => strin
   const next = (text: Uint8Array, at: number): { readonly text: Uint8Array; readonly length: number } => {
     const kept = matchOfUser(text, at) || undefined;
     if (kept !== undefined) return { text: text.subarray(at, at + kept), length: kept };
-    const length = characterLength(text[at]!);
+    const length = characterLength(text[at]);
     return table.longest(text, at) ?? { text: text.subarray(at, at + length), length };
   };
   return (given) => {

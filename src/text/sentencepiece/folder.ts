@@ -131,7 +131,7 @@ function languagesOf(folder: string, config: TokenizerConfig): string[] {
 
 /** @internal Creates the tokenizer of a folder. */
 export function ofSentencePiece(folder: string, name: string, { files, vocabularyOf }: Layout): PretrainedTokenizer {
-  const path = join(folder, files[0]!);
+  const path = join(folder, files[0]);
   const model = readSentencePiece(
     withFileErrors("loadTokenizer", path, () => readFileSync(path)),
     path,

@@ -20,13 +20,13 @@ export function apart<T>(records: readonly T[], size: number, keysOf: Keys<T>): 
     let at = firstOpen;
     while (
       at < batches.length &&
-      !(batches[at]!.records.length < size && keys.every((key) => !batches[at]!.texts.has(key)))
+      !(batches[at].records.length < size && keys.every((key) => !batches[at].texts.has(key)))
     )
       at++;
     batches[at] ??= { records: [], texts: new Set() };
-    batches[at]!.records.push(record);
-    for (const key of keys) batches[at]!.texts.add(key);
-    while (firstOpen < batches.length && batches[firstOpen]!.records.length >= size) firstOpen++;
+    batches[at].records.push(record);
+    for (const key of keys) batches[at].texts.add(key);
+    while (firstOpen < batches.length && batches[firstOpen].records.length >= size) firstOpen++;
   }
   return batches.map(({ records }) => records);
 }
@@ -50,7 +50,7 @@ export class EpochBatches<T> {
 
   next(): readonly T[] {
     if (this.index >= this.batches.length) this.goTo(this.epoch + 1, 0);
-    return this.batches[this.index++]!;
+    return this.batches[this.index++];
   }
 
   getState(): DataPosition {

@@ -46,7 +46,7 @@ export function embedding(model: Encoder, scale: number, batch?: number): Object
     return negatives.length > 0 ? [...pairs, negatives] : pairs;
   };
   const lossOf = ([anchors, positives, ...negatives]: readonly Tensor[]) =>
-    multipleNegativesRankingLoss(anchors!, positives!, { negatives, scale });
+    multipleNegativesRankingLoss(anchors, positives, { negatives, scale });
   return {
     ...{ keysOf: textsOf, textsOf },
     async backward(records, divisor) {
@@ -62,7 +62,7 @@ export function embedding(model: Encoder, scale: number, batch?: number): Object
           noGrad(() => {
             const sizes = columns.map(({ length }) => length);
             const parts = split(vectors, sizes, { dim: 0 });
-            const scores = matmul(parts[0]!, transpose(parts[1]!, 0, 1));
+            const scores = matmul(parts[0], transpose(parts[1], 0, 1));
             return { loss: Number(lossOf(parts).item()), best: [...argmax(scores, { dim: 1 }).dataSync()] };
           }),
         );

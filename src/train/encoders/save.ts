@@ -104,7 +104,7 @@ async function saveModules({ sentence }: Encoder, path: string, out: string): Pr
     const copy = join(out, place, "config.json");
     withFileErrors("train", copy, () => cpSync(settings, copy, { dereference: true }));
     if (type !== "Dense") continue;
-    const { weight, bias } = sentence!.layers[layer++]!;
+    const { weight, bias } = sentence!.layers[layer++];
     const tensors = { "linear.weight": detach(weight), ...(bias && { "linear.bias": detach(bias) }) };
     await saveSafetensors(join(out, place, "model.safetensors"), tensors, { metadata: { format: "pt" } });
   }

@@ -188,7 +188,7 @@ export class EncoderSession<T = unknown> implements Trainable {
 
   private restore({ model, optimizer, step, generator, data, extra }: EncoderCheckpoint): void {
     noGrad(() => {
-      for (const [name, x] of this.trained) copy_(x, model[name]!);
+      for (const [name, x] of this.trained) copy_(x, model[name]);
     });
     if (optimizer) this.optimizer.loadStateDict(optimizer);
     if (generator) defaultGenerator.setState(generator);
@@ -259,8 +259,8 @@ function groupsOf(trained: ReadonlyMap<string, Tensor>, { weightDecay }: Encoder
     (isMatrix) => new Map([...trained].filter(([, { rank }]) => rank >= 2 === isMatrix)),
   );
   const groups = [
-    { parameters: matrices!, weightDecay },
-    { parameters: others!, weightDecay: 0 },
+    { parameters: matrices, weightDecay },
+    { parameters: others, weightDecay: 0 },
   ];
   return groups.filter(({ parameters }) => parameters.size > 0);
 }

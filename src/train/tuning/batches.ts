@@ -65,7 +65,7 @@ export class TrainingExamples {
 
   /** Places the next example in a row, if there is room. */
   private put(filled: Example[][], rows: number): boolean {
-    const next = this.examples[permuted(this.order, this.examples.length, this.index)]!;
+    const next = this.examples[permuted(this.order, this.examples.length, this.index)];
     const isRoom = (row: readonly Example[]) =>
       this.filling.packing &&
       row.reduce((sum, example) => sum + lengthOf(example), lengthOf(next)) <= this.filling.context;

@@ -68,7 +68,7 @@ export async function openExamples(
   };
   const position = `${fingerprint}/${filling.context}/${filling.packing}`;
   const stream = new TrainingExamples(train, filling, BigInt(seed), position);
-  return { train: stream, heldOut, report, first: heldOut[0] ?? train[0]! };
+  return { train: stream, heldOut, report, first: heldOut[0] ?? train[0] };
 }
 
 /** Truncates an example to the context and the target of its last token. */

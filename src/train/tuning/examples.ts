@@ -22,7 +22,7 @@ export class Encoder {
     private readonly finder: AnswerFinder | undefined,
   ) {
     const [plain, whole] = [false, true].map((addSpecialTokens) => tokenizer.encode("a", { addSpecialTokens }));
-    this.leading = whole!.slice(0, Math.max(0, whole!.indexOf(plain![0]!)));
+    this.leading = whole.slice(0, Math.max(0, whole.indexOf(plain[0])));
   }
 
   /** Encodes a line. @throws {DataError} with the line */

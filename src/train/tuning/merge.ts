@@ -97,7 +97,7 @@ async function writeGguf(path: string, loaded: LoraAdapter<AdaptableModel>, out:
   using file = openGgufFor("merge", path);
   const tensors = file.tensors();
   for (const { name, weight } of mergedWeights(loaded, "gguf", file)) {
-    const tensor = tensors[name]!;
+    const tensor = tensors[name];
     const isQuantized = QuantizedTensor.isQuantized(tensor) && typeof tensor.format === "string";
     tensors[name] = isQuantized ? quantizeGgml(weight, tensor.format as GgmlFormat) : toDType(weight, tensor.dtype);
   }

@@ -1,5 +1,7 @@
 /** Finds the assistant's parts of a chat's text by rendering prefixes of the chat. */
+
 import { messageOf } from "../../core/causes.ts";
+import { lastElement } from "../../core/collections.ts";
 import { DataError } from "../../core/errors.ts";
 import { type ChatMessage, ChatTemplate, type TemplateTokens } from "../../text/chat_template.ts";
 
@@ -113,7 +115,7 @@ function unmarked(marked: string): MarkedText | undefined {
     if (piece !== BEGIN && piece !== END) text += piece;
     else if ((piece === BEGIN) === isOpen) return undefined;
     else if (piece === BEGIN) spans.push([text.length, text.length]);
-    else spans.at(-1)![1] = text.length;
+    else lastElement(spans)[1] = text.length;
     if (piece === BEGIN || piece === END) isOpen = piece === BEGIN;
   }
   return isOpen ? undefined : { text, spans };

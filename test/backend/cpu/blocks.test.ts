@@ -66,7 +66,7 @@ function probe(): string {
     #include <cstdio>
     #include <type_traits>
     #include <utility>
-    ${includes.map((name) => `#include "${join(folder, name!)}"`).join("\n")}
+    ${includes.map((name) => `#include "${join(folder, name)}"`).join("\n")}
     using namespace orchard;
     static void print(const char *name, size_t offset, size_t size, bool same) {
       std::printf("%s %zu %zu %d\\n", name, offset, size, same);
@@ -125,7 +125,7 @@ describe("the tables of the dylib list its functions", () => {
     const own = enumerations().filter(({ type }) => type in names);
     expect(own.length).toBeGreaterThan(2);
     for (const { type, names: expected } of own)
-      expect([type, Object.keys(names[type]!).sort()]).toEqual([type, [...expected].sort()]);
+      expect([type, Object.keys(names[type]).sort()]).toEqual([type, [...expected].sort()]);
     const unknown = Object.keys(names).filter((type) => type !== "DType" && !own.some((known) => known.type === type));
     expect(unknown).toEqual([]);
   });

@@ -240,8 +240,8 @@ describe("rows of a call", () => {
   });
 
   test("a function without rows, a call without rows, and blocks of another length are rejected", () => {
-    const { ordinal, blockBytes, operands } = nativeTables().functions["update"]!;
-    const unary = nativeTables().functions["unary"]!.ordinal;
+    const { ordinal, blockBytes, operands } = nativeTables().functions["update"];
+    const unary = nativeTables().functions["unary"].ordinal;
     const block = new Float64Array(blockBytes / 8 + operands);
     const refused = (own: number, length: number, rows: number) =>
       errorOf(native, native.orchard_cpu_run_rows(own, block, length, rows, block), "rows").message;
@@ -257,7 +257,7 @@ describe("rows of a call", () => {
 });
 
 describe("arguments of the call itself", () => {
-  const { ordinal, blockBytes } = nativeTables().functions["unary"]!;
+  const { ordinal, blockBytes } = nativeTables().functions["unary"];
   const block = new Float64Array(blockBytes / 8 + 2);
   const refused = (status: number) => errorOf(native, status, "unary").message;
 
@@ -269,7 +269,7 @@ describe("arguments of the call itself", () => {
   });
 
   test("a function with too many operands is rejected", () => {
-    const update = nativeTables().functions["update"]!;
+    const update = nativeTables().functions["update"];
     const own = new Float64Array(update.blockBytes / 8 + update.operands);
     expect(refused(native.orchard_cpu_run3(update.ordinal, own, own.byteLength, own, own, own))).toBe(
       `[unary] update: expected room for ${update.operands} operands, got 3`,

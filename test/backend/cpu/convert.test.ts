@@ -28,16 +28,16 @@ function convert(from: DType, source: Bytes, to: DType, out: Bytes, count = out.
 function manyFloats(): Float32Array {
   const lower = [0, 1, 0xfff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0xffff];
   const bits = Uint32Array.from({ length: 65_536 * lower.length }, (_, index) => {
-    return (((index % 65_536) << 16) | lower[Math.floor(index / 65_536)]!) >>> 0;
+    return (((index % 65_536) << 16) | lower[Math.floor(index / 65_536)]) >>> 0;
   });
   return new Float32Array(bits.buffer);
 }
 
 /** Returns the bfloat16 nearest to a float32, ties to even, by comparing distances in float64. */
 function nearestBfloat(value: number): number {
-  const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!;
+  const bits = new Uint32Array(new Float32Array([value]).buffer)[0];
   const below = bits >>> 16;
-  const widened = (upper: number) => new Float32Array(new Uint32Array([(upper << 16) >>> 0]).buffer)[0]!;
+  const widened = (upper: number) => new Float32Array(new Uint32Array([(upper << 16) >>> 0]).buffer)[0];
   const above = widened(below + 1);
   const beyond = Number.isFinite(above) ? above : Math.sign(value) * 2 ** 128; // a finite number instead of infinity
   const [down, up] = [Math.abs(value - widened(below)), Math.abs(beyond - value)];
@@ -46,7 +46,7 @@ function nearestBfloat(value: number): number {
 
 /** The first wrong element of a conversion, or nothing: its index, the operand and the result. */
 const wrongAt = (index: number, from: ArrayLike<number>, to: ArrayLike<number>): number[] =>
-  index < 0 ? [] : [index, from[index]!, to[index]!];
+  index < 0 ? [] : [index, from[index], to[index]];
 
 describe.each(isas)("conversions of dtypes on %s", (isa) => {
   const use = () => configure(native, "isa", isa);
@@ -79,7 +79,7 @@ describe.each(isas)("conversions of dtypes on %s", (isa) => {
       Number.isNaN(value)
         ? isNotANumber(bits)
         : bits === (Number.isFinite(value) ? nearestBfloat(value) : bits & 0xff80);
-    const wrong = floats.findIndex((value, index) => !isRight(value, out[index]!));
+    const wrong = floats.findIndex((value, index) => !isRight(value, out[index]));
     expect(wrongAt(wrong, floats, out)).toEqual([]);
     const wide = convert("bfloat16", out, "float32", new Float32Array(out.length));
     expect([...new Uint32Array(wide.buffer)].every((bits, index) => bits >>> 16 === out[index])).toBe(true);
@@ -139,7 +139,7 @@ describe.each(isas)("conversions of dtypes on %s", (isa) => {
 
 test("an invalid dtype is rejected", () => {
   const block = new Float64Array([10, 1, 0, 0, 1, 8, 8]); // the last two are the operands' bytes
-  const { ordinal } = nativeTables().functions["convert"]!;
+  const { ordinal } = nativeTables().functions["convert"];
   expect(() =>
     check(native, native.orchard_cpu_run3(ordinal, block, block.byteLength, block, block, block), "convert"),
   ).toThrow("[convert] there is no dtype with the ordinal 10");

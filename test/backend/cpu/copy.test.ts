@@ -69,8 +69,8 @@ function offsets({ shape }: Copy, strides: readonly number[]): Int32Array {
   const found = new Int32Array(count);
   for (let index = 0; index < count; index++)
     for (let axis = shape.length - 1, left = index; axis >= 0; axis--) {
-      found[index]! += (left % shape[axis]!) * strides[axis]!;
-      left = Math.floor(left / shape[axis]!);
+      found[index] += (left % shape[axis]) * strides[axis];
+      left = Math.floor(left / shape[axis]);
     }
   return found;
 }
@@ -81,15 +81,15 @@ function check(copy: Copy, [dtype, Elements]: (typeof elements)[number]): void {
   const [from, to] = [offsets(copy, copy.from), offsets(copy, copy.to)];
   const starts = [from, to].map((list) => AROUND - list.reduce((least, own) => Math.min(least, own), 0));
   const lengths = [from, to].map(
-    (list, at) => starts[at]! + list.reduce((most, own) => Math.max(most, own), 0) + 1 + AROUND,
+    (list, at) => starts[at] + list.reduce((most, own) => Math.max(most, own), 0) + 1 + AROUND,
   );
-  const source = new Elements(lengths[0]!);
+  const source = new Elements(lengths[0]);
   for (let i = 0; i < source.length; i++) source[i] = 1 + ((i * 31 + (i >> 7) * 17 + (i >> 14) * 5) % 251);
-  const target = new Elements(lengths[1]!);
-  const operands = [copy.from, copy.to].map((strides, at) => ({ shape: copy.shape, strides, offset: starts[at]! }));
+  const target = new Elements(lengths[1]);
+  const operands = [copy.from, copy.to].map((strides, at) => ({ shape: copy.shape, strides, offset: starts[at] }));
   copyCall("copy", { from: dtype, to: dtype, loop: operands as unknown as Tensor[] }, [source, target]);
-  const expected = new Elements(lengths[1]!);
-  for (let i = 0; i < to.length; i++) expected[starts[1]! + to[i]!] = source[starts[0]! + from[i]!]!;
+  const expected = new Elements(lengths[1]);
+  for (let i = 0; i < to.length; i++) expected[starts[1] + to[i]] = source[starts[0] + from[i]];
   expect(Buffer.compare(new Uint8Array(target.buffer), new Uint8Array(expected.buffer))).toBe(0);
 }
 
@@ -147,11 +147,11 @@ describe.each(isas)("copies of tensors on %s", (isa) => {
       [false, [1, columns]],
     ] as const) {
       const shape = dense ? [rows, columns] : [columns, rows];
-      const result = { shape, strides: [shape[1]!, 1], offset: 0 };
+      const result = { shape, strides: [shape[1], 1], offset: 0 };
       const loop = [{ shape, strides, offset: 0 }, result] as unknown as Tensor[];
       copyCall("copy", { from: "uint32", to: "uint32", loop }, [source, target]);
       const wrong = target.findIndex((value, index) => {
-        const [row, column] = [Math.floor(index / shape[1]!), index % shape[1]!];
+        const [row, column] = [Math.floor(index / shape[1]), index % shape[1]];
         return value !== row * strides[0] + column * strides[1];
       });
       expect(wrong).toBe(-1);

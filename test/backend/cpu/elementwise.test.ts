@@ -65,8 +65,8 @@ function belowWholeNumbers(pairs: number): { a: Float32Array; b: Float32Array } 
   const b = uniform(pairs, 0.5, 4);
   const products = b.map((divisor) => divisor * random.integer(1, 2 ** 24 - 1));
   const steps = new Int32Array(products.buffer);
-  for (let index = 0; index < pairs; index++) steps[index]! += random.integer(-1, 1);
-  for (let index = 0; index < pairs; index += 2) products[index] = -products[index]!;
+  for (let index = 0; index < pairs; index++) steps[index] += random.integer(-1, 1);
+  for (let index = 0; index < pairs; index += 2) products[index] = -products[index];
   return { a: products, b };
 }
 
@@ -136,7 +136,7 @@ describe.each(isas)("elementwise functions on cpu with %s", (isa) => {
       const exponents = near.map((base) => (random.next() * 276 - 149) / Math.log2(base));
       const results = computed(pow(tensor(near), tensor(exponents)));
       const wrong = results.findIndex((got, at) => {
-        const wanted = near[at]! ** exponents[at]!;
+        const wanted = near[at] ** exponents[at];
         return Math.abs(wanted) < 3.4e38 && Math.abs(got - wanted) > 3 * ulpOf("float32", wanted);
       });
       expect(
@@ -150,7 +150,7 @@ describe.each(isas)("elementwise functions on cpu with %s", (isa) => {
     on(() => {
       const { a, b } = belowWholeNumbers(4000);
       const operands = [tensor(a), tensor(b)] as const;
-      const wanted = Array.from(a, (value, index) => divided(value, b[index]!));
+      const wanted = Array.from(a, (value, index) => divided(value, b[index]));
       expect([...computed(floorDivide(...operands))]).toEqual(wanted.map(({ floor }) => floor));
       expect([...computed(fmod(...operands))].map((rest) => rest + 0)).toEqual(wanted.map(({ rest }) => rest + 0));
     }),

@@ -274,8 +274,8 @@ test.each([
     let sum = Number(input.storage[input.offset + j]);
     let bound = Math.abs(sum);
     for (let p = 0; p < k; p++) {
-      const left = a[given.a.offset + i * given.a.rowStride + p * given.a.columnStride]!;
-      const term = left * b[given.b.offset + p * given.b.rowStride + j * given.b.columnStride]!;
+      const left = a[given.a.offset + i * given.a.rowStride + p * given.a.columnStride];
+      const term = left * b[given.b.offset + p * given.b.rowStride + j * given.b.columnStride];
       sum += term;
       bound += Math.abs(term);
     }
@@ -285,7 +285,7 @@ test.each([
     use(way);
     const storage = (given.out.storage as Float32Array).slice();
     multiply({ ...given, input, beta: 1, out: { ...given.out, storage } });
-    const wrong = elements.filter(({ at, sum, allowed }) => !(Math.abs(storage[at]! - sum) < allowed));
+    const wrong = elements.filter(({ at, sum, allowed }) => !(Math.abs(storage[at] - sum) < allowed));
     expect([way.name, wrong]).toEqual([way.name, []]);
   }
 });

@@ -82,8 +82,8 @@ describe("threads of the cpu backend", () => {
     ]);
     expect(compiled.stderr.toString()).toBe("");
     const { functions, names } = nativeTables();
-    const { float32, float64 } = names["DType"]!;
-    const ordinals = [functions["convert"]!.ordinal, float32, float64].map(String);
+    const { float32, float64 } = names["DType"];
+    const ordinals = [functions["convert"].ordinal, float32, float64].map(String);
     const { exitCode, stdout } = Bun.spawnSync([program, cpuLibrary().path, ...ordinals], { timeout });
     expect([exitCode, stdout.toString()]).toEqual([0, ""]);
   });

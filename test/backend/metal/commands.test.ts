@@ -44,13 +44,13 @@ test("the perceptron learns on Metal as on the cpu backend", () => {
   const [ours, expected] = ["metal", "cpu"].map((name) =>
     runWith({ ORCHARD_BACKEND: name }, "examples/perceptron.ts", "256", "1", "500"),
   );
-  const paths = [...ours!.out.matchAll(/^ {2}\w+ +(\w+) +\d+ {2}(.*)$/gm)].map(([, ...path]) => path);
+  const paths = [...ours.out.matchAll(/^ {2}\w+ +(\w+) +\d+ {2}(.*)$/gm)].map(([, ...path]) => path);
   expect(paths.length).toBeGreaterThan(10);
   expect(paths.filter(([backend, reason]) => backend !== "metal" || reason !== "preferred")).toEqual([]);
   const loss = ({ err }: { err: string }) => Number(/batch 2 of 2, loss (\d\.\d{3})/.exec(err)?.[1]);
-  expect(loss(ours!)).toBeGreaterThan(1); // ln 10 = 2.3 is the loss of random guesses
-  expect(loss(ours!)).toBeCloseTo(loss(expected!), 2);
-  expect([ours!.exitCode, expected!.exitCode]).toEqual([1, 1]); // two batches are not enough
+  expect(loss(ours)).toBeGreaterThan(1); // ln 10 = 2.3 is the loss of random guesses
+  expect(loss(ours)).toBeCloseTo(loss(expected), 2);
+  expect([ours.exitCode, expected.exitCode]).toEqual([1, 1]); // two batches are not enough
 });
 
 test("metal check prints each file's diagnostics with their lines, and fails if there are any", () => {

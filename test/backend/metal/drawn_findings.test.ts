@@ -76,7 +76,7 @@ const waits: readonly ((a: string, b: string) => string)[] = [
 
 test.skipIf(!isSoftware).each(waits.map((_, at) => at))("loop %d waits for memory", (at) => {
   const random = new Random(seed * 100 + at);
-  const statements = waits[at]!(pick(random, reads), pick(random, reads));
+  const statements = waits[at](pick(random, reads), pick(random, reads));
   expect([statements, ...findings(statements)]).toEqual([statements, "spin-wait here"]);
 });
 
@@ -94,7 +94,7 @@ const ends: readonly ((a: string) => string)[] = [
 ];
 
 test.skipIf(!isSoftware).each(ends.map((_, at) => at))("loop %d ends without a finding", (at) => {
-  const statements = ends[at]!(pick(new Random(seed * 100 + at), reads));
+  const statements = ends[at](pick(new Random(seed * 100 + at), reads));
   expect([statements, ...findings(statements)]).toEqual([statements]);
 });
 
@@ -108,7 +108,7 @@ const unwritten: readonly ((length: number, gap: number) => string)[] = [
 
 test.skipIf(!isSoftware).each([0, 1, 2, 3, 4, 5])("the checker finds the unwritten element of array %d", (at) => {
   const random = new Random(seed * 100 + at);
-  const [length, write] = [random.integer(3, 8), unwritten[at % unwritten.length]!];
+  const [length, write] = [random.integer(3, 8), unwritten[at % unwritten.length]];
   const statements = `${write(length, random.integer(0, length - 1))} out[i] = total(a, ${length}u);`;
   expect([statements, ...findings(statements)]).toEqual([statements, "uninitialized-read before a"]);
 });

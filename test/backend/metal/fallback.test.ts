@@ -43,7 +43,7 @@ function closeTo(result: Tensor): void {
   const got = result.dataSync() as Float32Array;
   expect(got.length).toBe(expected.length);
   for (const [index, value] of got.entries())
-    expect(Math.abs(value - expected[index]!)).toBeLessThan(2e-6 * Math.abs(expected[index]!));
+    expect(Math.abs(value - expected[index])).toBeLessThan(2e-6 * Math.abs(expected[index]));
 }
 
 describe("a failure during a call causes a fallback", () => {
@@ -103,7 +103,7 @@ describe("a failed command buffer is computed again on another backend", () => {
     metalContext().injectFault("command-buffer");
     const result = mul(exp(x), 3);
     const got = await result.data();
-    expect(got[0]).toBeCloseTo(expected[0]!, 5);
+    expect(got[0]).toBeCloseTo(expected[0], 5);
     closeTo(result);
   });
 
@@ -118,7 +118,7 @@ describe("a failed command buffer is computed again on another backend", () => {
       metalContext().injectFault("command-buffer", { skip });
       const got = step();
       for (const [index, value] of got.entries())
-        expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
+        expect(Math.abs(value - wanted[index])).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index])));
       metalContext().injectFault("command-buffer", { count: 0 });
     }
   });
@@ -154,7 +154,7 @@ describe("a command buffer that is dropped because of another one's failure", ()
 
   test("dropped work runs again if it is awaited", async () => {
     metalContext().injectFault("command-buffer", { code: accessRevoked });
-    expect(((await mul(exp(tensor(values)), 3).data()) as Float32Array)[0]).toBeCloseTo(expected[0]!, 5);
+    expect(((await mul(exp(tensor(values)), 3).data()) as Float32Array)[0]).toBeCloseTo(expected[0], 5);
   });
 
   test("if the device accepts no work, another backend computes", () => {
@@ -178,12 +178,12 @@ test("training continues through failures of every kind, to the same weights", (
   };
   const kinds: FaultKind[] = ["command-buffer", "allocate"];
   const got = train(40, (step) =>
-    metalContext().injectFault(kinds[step % 2]!, { skip: step % 5, count: 1 + (step % 3) }),
+    metalContext().injectFault(kinds[step % 2], { skip: step % 5, count: 1 + (step % 3) }),
   );
   expect(metalContext().statistics().failedTickets).toBeGreaterThan(5);
   const wanted = withBackend("reference", () => train(40, () => undefined));
   for (const [index, value] of got.entries())
-    expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
+    expect(Math.abs(value - wanted[index])).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index])));
   const causes = warnings.map((line) => line.replace(/\d+/g, "").split("\n")[0]);
   expect(causes).toEqual([...new Set(causes)]); // each cause is reported once, however often it occurred
 });

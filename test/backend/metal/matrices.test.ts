@@ -42,9 +42,9 @@ function positionOf(lane: number): readonly [number, number] {
 
 type Matrix = number[]; // 64 elements, row-major
 const entries = Array.from({ length: 64 }, (_, at) => at);
-const transpose = (m: Matrix): Matrix => entries.map((at) => m[(at % 8) * 8 + (at >> 3)]!);
+const transpose = (m: Matrix): Matrix => entries.map((at) => m[(at % 8) * 8 + (at >> 3)]);
 const product = (a: Matrix, b: Matrix): Matrix =>
-  entries.map((at) => Array.from({ length: 8 }, (_, k) => a[(at >> 3) * 8 + k]! * b[k * 8 + (at % 8)]!).reduce(plus));
+  entries.map((at) => Array.from({ length: 8 }, (_, k) => a[(at >> 3) * 8 + k] * b[k * 8 + (at % 8)]).reduce(plus));
 const plus = (x: number, y: number): number => x + y;
 
 /** Adds `value(lane)` to element `which` of each lane. */
@@ -52,14 +52,14 @@ function addToLanes(m: Matrix, which: number, value: (lane: number) => number): 
   const changed = [...m];
   for (let lane = 0; lane < 32; lane++) {
     const [row, column] = positionOf(lane);
-    changed[row * 8 + column + which]! += value(lane);
+    changed[row * 8 + column + which] += value(lane);
   }
   return changed;
 }
 
 function wanted(lefts: Matrix[], rights: Matrix[], transposed: boolean): number[] {
   const turned = transposed ? rights.map(transpose) : rights;
-  const sum = lefts.reduce((total, left, k) => product(left, turned[k]!).map((x, at) => x + total[at]!), ones);
+  const sum = lefts.reduce((total, left, k) => product(left, turned[k]).map((x, at) => x + total[at]), ones);
   const lanes = addToLanes(
     addToLanes(zeros, 0, (lane) => lane * 2),
     1,
@@ -73,7 +73,7 @@ function wanted(lefts: Matrix[], rights: Matrix[], transposed: boolean): number[
 const [zeros, ones] = [entries.map(() => 0), entries.map(() => 1)];
 
 const bits = (values: number[]) =>
-  Uint16Array.from(values, (value) => new Uint32Array(Float32Array.of(value).buffer)[0]! >>> 16);
+  Uint16Array.from(values, (value) => new Uint32Array(Float32Array.of(value).buffer)[0] >>> 16);
 const types = {
   half: {
     to: (values: number[]) => Float16Array.from(values),
@@ -86,7 +86,7 @@ const types = {
   bfloat: {
     to: bits,
     from: (bytes: Uint8Array) =>
-      Float32Array.from(new Uint16Array(bytes.buffer), (x) => new Float32Array(Uint32Array.of(x << 16).buffer)[0]!),
+      Float32Array.from(new Uint16Array(bytes.buffer), (x) => new Float32Array(Uint32Array.of(x << 16).buffer)[0]),
   },
 };
 type Name = keyof typeof types;

@@ -154,7 +154,7 @@ test("special characters of a format are escaped", () => {
     "::warning file=program,title=Metal::no line",
   ]);
   expect(formatResults(results, "junit")).toContain('<failure message="100% of &lt;T&gt;">');
-  expect(formatResults([{ ...results[0]!, text: "" }], "text")).toBe("a,b:1.metal: no problems");
+  expect(formatResults([{ ...results[0], text: "" }], "text")).toBe("a,b:1.metal: no problems");
 });
 
 test("a variable that is read before it is written is a warning", () => {

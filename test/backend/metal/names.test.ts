@@ -45,7 +45,7 @@ function formulasIn(file: string, text: string): Formula[] {
   return included.flatMap(({ type, names, groups }) =>
     Object.entries({ names, ...groups }).flatMap(([group, members]) => {
       const uses = text.matchAll(new RegExp(`${constantOf(type, group)}\\(ORCHARD_CASE, (?:orchard::)?(\\w+),`, "g"));
-      const structs = new Set([...uses].map(([, struct]) => struct!));
+      const structs = new Set([...uses].map(([, struct]) => struct));
       const constants = members.map((name) => constantOf(type, name));
       return [...structs].flatMap((struct) =>
         constants.map((constant) => ({ file: holderOf(file, struct), struct, constant })),
@@ -56,26 +56,26 @@ function formulasIn(file: string, text: string): Formula[] {
 
 /** The file that declares a struct: the kernel, or a table that it includes. */
 function holderOf(file: string, struct: string): string {
-  const tables = [...texts[file]!.matchAll(/^#include "(formulas\/\w+\.h)"/gm)].map(([, name]) => name!);
-  return [file, ...tables].find((name) => texts[name]!.includes(`> struct ${struct};`)) ?? file;
+  const tables = [...texts[file].matchAll(/^#include "(formulas\/\w+\.h)"/gm)].map(([, name]) => name);
+  return [file, ...tables].find((name) => texts[name].includes(`> struct ${struct};`)) ?? file;
 }
 
 const formulas = files.flatMap(([file, text]) => formulasIn(file, text));
 
 /** The start of a formula's text: a struct, or a row of a macro that defines one. */
 function beginOf({ file, struct, constant }: Formula): number {
-  const text = texts[file]!;
+  const text = texts[file];
   const macros = [...text.matchAll(/^#define (\w+)\(name(?:.*\\\n)*.*/gm)];
   const makers = macros.filter(([body]) => body.includes(`struct ${struct}<name>`)).map(([, name]) => `${name}\\(\\s*`);
   const row = [`template <> struct ${struct}<`, ...makers].map((begin) => `^${begin}${constant}\\b`).join("|");
   const found = [...text.matchAll(new RegExp(row, "gm"))];
   if (found.length !== 1) throw new Error(`${file}: expected one ${struct} of ${constant}, got ${found.length}`);
-  return found[0]!.index;
+  return found[0].index;
 }
 
 /** A file's text without a formula. */
 function without(formula: Formula): string {
-  const text = texts[formula.file]!;
+  const text = texts[formula.file];
   const begin = beginOf(formula);
   const isStruct = text.startsWith("template", begin);
   const end = isStruct ? text.indexOf("\n};\n", begin) + 4 : text.indexOf(")\n", begin) + 2;
@@ -93,7 +93,7 @@ function compile(file: string, changed: Readonly<Record<string, string>>): void 
   if (context.isSoftware) context.configure("whole", true);
   try {
     const headers = { ...kernelHeaders(), ...changed };
-    const library = createLibrary(context, "names", { source: changed[file] ?? texts[file]!, headers, fileName: file });
+    const library = createLibrary(context, "names", { source: changed[file] ?? texts[file], headers, fileName: file });
     context.native.orchard_release(library);
   } finally {
     if (context.isSoftware) context.configure("whole", false);
@@ -130,7 +130,7 @@ describe("names of operations in kernels", () => {
 
   test("each name has one formula", () => {
     expect(formulas.length).toBeGreaterThan(150);
-    for (const formula of formulas) expect(without(formula)).not.toBe(texts[formula.file]!);
+    for (const formula of formulas) expect(without(formula)).not.toBe(texts[formula.file]);
   });
 });
 

@@ -195,7 +195,7 @@ describe("invalid arguments are rejected with an error that names the kernel and
 describe("an operation falls back if Metal fails", () => {
   let warned: ReturnType<typeof spyOn>;
   type Axpy = { x: Tensor; y: Tensor; a: number | Float32Array };
-  const fallback = ({ x, y, a }: Axpy): Tensor => add(y, mul(x, typeof a === "number" ? a : a[0]!));
+  const fallback = ({ x, y, a }: Axpy): Tensor => add(y, mul(x, typeof a === "number" ? a : a[0]));
   beforeEach(() => {
     forgetFailures();
     resetCodepaths();

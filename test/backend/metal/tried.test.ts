@@ -13,7 +13,7 @@ const section = page.split(/^## /m).find((part) => part.startsWith("How it is te
 /** The first number of a row's second column. */
 const count = (start: string): number => {
   const row = section.split("\n").find((line) => line.startsWith(`| ${start}`))!;
-  return Number(/\d+/.exec(row.split(" | ")[1]!)![0]);
+  return Number(/\d+/.exec(row.split(" | ")[1])![0]);
 };
 
 test("the page states the number of kernels of this library", () => {

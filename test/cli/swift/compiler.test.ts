@@ -75,7 +75,7 @@ function readInstead(...texts: string[]): string[] | undefined {
   const words = added(true, ...texts);
   const at = words.indexOf("-vfsoverlay");
   if (at < 0) return undefined;
-  const overlay = JSON.parse(readFileSync(words[at + 1]!, "utf8")) as {
+  const overlay = JSON.parse(readFileSync(words[at + 1], "utf8")) as {
     roots: { name: string; "external-contents": string }[];
   };
   expect(overlay.roots.map(({ name }) => readFileSync(name, "utf8"))).toEqual(texts);

@@ -15,16 +15,16 @@ const random = new Random(3361);
 const draw = (count: number): number[] => Array.from({ length: count }, () => Math.fround(6 * random.next() - 3));
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-const dot = (a: readonly number[], b: readonly number[]): number => sum(a.map((value, i) => value * b[i]!));
+const dot = (a: readonly number[], b: readonly number[]): number => sum(a.map((value, i) => value * b[i]));
 const length = (a: readonly number[]): number => Math.sqrt(dot(a, a));
 
 /** Expressions of vectors a and b and a square matrix m with the columns `columns`, and their elements by a formula. */
 function expressions(n: number, type: string) {
   const [a, b] = [draw(n), draw(n)];
   const columns = Array.from({ length: n }, (_, i) => draw(n).map((value, k) => value + (i === k ? 9 : 0)));
-  const each = (f: (x: number, y: number) => number) => a.map((x, i) => f(x, b[i]!));
+  const each = (f: (x: number, y: number) => number) => a.map((x, i) => f(x, b[i]));
   const scaled = (by: number) => b.map((x) => x * by);
-  const product = (v: readonly number[]) => a.map((_, row) => sum(columns.map((column, i) => column[row]! * v[i]!)));
+  const product = (v: readonly number[]) => a.map((_, row) => sum(columns.map((column, i) => column[row] * v[i])));
   const list: [expression: string, expected: number | number[]][] = [
     ["simd_dot(a, b)", dot(a, b)],
     ["simd_length(a)", length(a)],
@@ -94,11 +94,10 @@ test.if(clang !== undefined && existsSync(clang)).each(["c", "cpp"])("in %s", (l
   );
   expect(printed).toHaveLength(expected.length);
   for (const [at, { name, type, values }] of expected.entries()) {
-    const numbers = printed[at]!.trim().split(" ").map(Number);
+    const numbers = printed[at].trim().split(" ").map(Number);
     for (const [i, value] of [values].flat().entries())
-      expect([
-        name,
-        Math.abs(numbers[i]! - value) <= (type === "float" ? 3e-5 : 1e-13) * (1 + Math.abs(value)),
-      ]).toEqual([name, true]);
+      expect([name, Math.abs(numbers[i] - value) <= (type === "float" ? 3e-5 : 1e-13) * (1 + Math.abs(value))]).toEqual(
+        [name, true],
+      );
   }
 });

@@ -78,5 +78,5 @@ const gathered = await d.allReduceAsync(later);
 backward(sum(mul(gathered, tensor(elementsOf(rank + 5, SIZE)))));
 results["gradient allReduceAsync"] = data(later.grad!);
 
-await Bun.write(join(process.argv[2]!, `rank-${rank}.json`), JSON.stringify(results, toJson));
+await Bun.write(join(process.argv[2], `rank-${rank}.json`), JSON.stringify(results, toJson));
 await d.finalize();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { distributed as d, ones } from "../../../src/index.ts";
 
-const folder = process.argv[2]!;
+const folder = process.argv[2];
 const timeout = Number(process.env["FAULT_TIMEOUT"] ?? 300);
 const { rank, hosts, pids } = await d.init({ timeout });
 /** Whether this rank never joins, although the others are ready. */

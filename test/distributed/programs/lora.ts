@@ -4,7 +4,7 @@ import { Team } from "../../../src/train/team.ts";
 import { TuningSession } from "../../../src/train/tuning/session.ts";
 import { tuningSettings } from "../../../src/train/tuning/settings.ts";
 
-const folder = process.argv[2]!;
+const folder = process.argv[2];
 const team = await Team.gather();
 const found: Record<string, { losses: number[]; adapter: number[][] }> = {};
 for (const [name, flags] of Object.entries({

@@ -34,5 +34,5 @@ await d.barrierAsync();
 clearInterval(timer);
 results["turns"] = turns;
 
-await Bun.write(join(process.argv[2]!, `rank-${rank}.json`), JSON.stringify(results, toJson));
+await Bun.write(join(process.argv[2], `rank-${rank}.json`), JSON.stringify(results, toJson));
 await d.finalize();

@@ -17,7 +17,7 @@ import {
 } from "../../../src/index.ts";
 import { toJson } from "../json.ts";
 
-const [folder, seed, kind] = [process.argv[2]!, Number(process.env["DRAWN"]), process.env["KIND"]!];
+const [folder, seed, kind] = [process.argv[2], Number(process.env["DRAWN"]), process.env["KIND"]!];
 const dtype = (process.env["DTYPE"] ?? "float32") as "float32" | "float16" | "bfloat16";
 const { rank, worldSize, nccl, whyNotNccl } = await d.init();
 const { mpi } = worldOf("test").connection!;
@@ -36,13 +36,13 @@ const width = () => 1 + Math.floor((randn([1], { generator: draw }).square().ite
 const widths = Array.from({ length: 4 }, width);
 const build = (from: number) => {
   const generator = new Generator(from);
-  const layers = widths.slice(1).map((to, at) => new nn.Linear(widths[at]!, to, { generator, dtype }));
+  const layers = widths.slice(1).map((to, at) => new nn.Linear(widths[at], to, { generator, dtype }));
   return new nn.Sequential(...layers.flatMap((layer) => [layer, new nn.GELU()]));
 };
 const [model, alone] = [build(seed + rank), build(seed)];
 const batchOf = (own: number, step: number): Tensor => {
   const batch = new Generator(1000 * seed + 100 * own + step);
-  return randn([5, widths[0]!], { generator: batch, dtype });
+  return randn([5, widths[0]], { generator: batch, dtype });
 };
 const lossOf = (of: typeof model, own: number, step: number) => sum(square(of.forward(batchOf(own, step)) as Tensor));
 const flat = (list: (Tensor | null)[]) => list.flatMap((x) => (x === null ? [] : Array.from(x.dataSync(), Number)));
@@ -62,7 +62,7 @@ for (let step = 0; step < STEPS; step++) {
   }
   backward(lossOf(model, rank, step));
   for (let own = 0; own < worldSize; own++) backward(mul(lossOf(alone, own, step), 1 / worldSize) as Tensor);
-  const pairs = model.parameters().map(({ grad }, at) => [grad, grad && alone.parameters()[at]!.grad] as const);
+  const pairs = model.parameters().map(({ grad }, at) => [grad, grad && alone.parameters()[at].grad] as const);
   gradients.push([flat(pairs.map(([got]) => got)), flat(pairs.map(([, want]) => want))]);
   optimizer.step();
   plain.step();

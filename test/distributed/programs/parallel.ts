@@ -131,5 +131,5 @@ optimizer.zeroGrad();
 backward(lossOf(model, rank, 0));
 noGrad(() => (results["detached"] = data(model.second.bias!.grad)));
 
-await Bun.write(join(process.argv[2]!, `rank-${rank}.json`), JSON.stringify(results, toJson));
+await Bun.write(join(process.argv[2], `rank-${rank}.json`), JSON.stringify(results, toJson));
 await d.finalize();

@@ -49,13 +49,12 @@ for (const [name, build] of Object.entries(kinds)) {
   results[`${name} state`] = [shown(whole), shown(expected)];
   const other = make();
   const resumed = optim.sharded(build(other));
-  for (const [index, parameter] of other.entries())
-    parameter.storage.hostBytes().set(plain[index]!.storage.hostBytes());
+  for (const [index, parameter] of other.entries()) parameter.storage.hostBytes().set(plain[index].storage.hostBytes());
   resumed.loadStateDict(expected);
   step(resumed, other, 7);
   step(optimizers[1], plain, 7);
   results[`${name} resumed`] = [other.map(data), plain.map(data)];
 }
 
-await Bun.write(join(process.argv[2]!, `rank-${rank}.json`), JSON.stringify(results, toJson));
+await Bun.write(join(process.argv[2], `rank-${rank}.json`), JSON.stringify(results, toJson));
 await d.finalize();

@@ -29,7 +29,7 @@ class Small extends nn.Module<[x: Tensor], Tensor> {
     super();
     const generator = new Generator(7);
     const sizes = [3, 16, 16, 16, 2];
-    const layers = [0, 1, 2, 3].map((at) => new nn.Linear(sizes[at]!, sizes[at + 1]!, { generator }));
+    const layers = [0, 1, 2, 3].map((at) => new nn.Linear(sizes[at], sizes[at + 1], { generator }));
     this.layers = new nn.ModuleList(layers);
     this.unused = new nn.Linear(2, 2, { generator });
   }
@@ -74,7 +74,7 @@ for (let step = 0; step < 6; step++) {
     optimizer.zeroGrad();
     const scaled = (loss: Tensor) => (step < 2 ? loss : scaler.scale(loss));
     const [first] = model.parameters(); // only one rank has a gradient
-    if (step === 4 && rank === 1) parallel.noSync(() => backward(mul(sum(first!), Number.POSITIVE_INFINITY)));
+    if (step === 4 && rank === 1) parallel.noSync(() => backward(mul(sum(first), Number.POSITIVE_INFINITY)));
     parallel.noSync(() => backward(scaled(lossOf(model, step))));
     backward(scaled(lossOf(model, step + 10)));
     if (optimizer === both[0].optimizer) results[`calls ${step}`] = [...new Set(calls)];
@@ -107,5 +107,5 @@ try {
   results["not cleared"] = (error as d.DistributedError).code;
 }
 
-await Bun.write(join(process.argv[2]!, `rank-${rank}.json`), JSON.stringify(results, toJson));
+await Bun.write(join(process.argv[2], `rank-${rank}.json`), JSON.stringify(results, toJson));
 await d.finalize();

@@ -54,8 +54,8 @@ describe.each(["cpu", "reference"] as const)(
         using cache = new nn.AttentionCache(7);
         let start = 0;
         for (const part of inParts(layer, x, sizes, cache)) {
-          expect(distance(part, whole.narrow(1, start, part.shape[1]!))).toBeLessThan(1e-14);
-          start += part.shape[1]!;
+          expect(distance(part, whole.narrow(1, start, part.shape[1]))).toBeLessThan(1e-14);
+          start += part.shape[1];
         }
         expect([cache.position, cache.length]).toEqual([7, 7]);
       }),
@@ -71,7 +71,7 @@ describe.each(["cpu", "reference"] as const)(
         const wanted = attention(x, weightsOf(layer.namedParameters()), { ...shape, base: 100, mask });
         using cache = new nn.AttentionCache(limit);
         const parts = inParts(layer, x, [3, ...new Array<number>(tokens - 3).fill(1)], cache);
-        expect(distance(parts[0]!, wanted.narrow(1, 0, 3))).toBeLessThan(1e-14);
+        expect(distance(parts[0], wanted.narrow(1, 0, 3))).toBeLessThan(1e-14);
         for (const [at, part] of parts.slice(1).entries())
           expect(distance(part, wanted.narrow(1, at + 3, 1))).toBeLessThan(1e-14);
         expect([cache.position, cache.length]).toEqual([tokens, limit]);
@@ -91,7 +91,7 @@ describe("AttentionCache", () => {
     for (let at = 0; at < 200; at++)
       tidy(() => {
         const { keys, values } = cache.append(keysAndValues(1, at + 1));
-        rooms.push(keys.strides[1]! / 4);
+        rooms.push(keys.strides[1] / 4);
         expect(keys.shape).toEqual([1, 2, at + 1, 4]);
         const written = Array.from({ length: at + 1 }, (_, place) => place + 1);
         expect(keys.select(3, 3).select(1, 1).select(0, 0).toArray()).toEqual(written);

@@ -43,7 +43,7 @@ function boundOf(format: nn.CacheFormat, q: Tensor, k: Tensor, v: Tensor): numbe
   const [mostK, mostV] = [k, v].map((x) => Number(amax(x.abs()).item())) as [number, number];
   const norm = Number(amax(q.abs().sum(-1)).item()); // the largest ‖q‖₁
   const roundings = format === "float16" ? 2 : 1;
-  const score = (q.shape[3]! ** -0.5 * norm * mostK * unit * roundings) / (1 - unit);
+  const score = (q.shape[3] ** -0.5 * norm * mostK * unit * roundings) / (1 - unit);
   return (Math.exp(2 * score) - 1) * mostV + roundings * unit * mostV + 2 ** -18 * mostV;
 }
 
@@ -60,14 +60,14 @@ describe.each(formats)("caches with keys and values in formats of fewer bits, %s
       const attend = (queries: Tensor, { keys, values }: nn.KeysAndValues) =>
         tidy(() => flash(queries, keys, values, layer));
       const [got, wanted] = [rounded, exact].map((cache) =>
-        noGrad(() => cache.attend(part(q!), { keys: part(k!), values: part(v!) }, attend)),
+        noGrad(() => cache.attend(part(q), { keys: part(k), values: part(v) }, attend)),
       ) as [Tensor, Tensor];
       expect(got.dtype).toBe("float32");
       worst = Math.max(worst, distance(got, wanted));
       start += size;
     }
     expect(worst).toBeGreaterThan(0);
-    expect(worst).toBeLessThan(boundOf(format, q!, k!, v!));
+    expect(worst).toBeLessThan(boundOf(format, q, k, v));
   });
 
   test("values are within their format's rounding error", () => {
@@ -147,7 +147,7 @@ describe("windows of a cache keep the last tokens", () => {
   const layer = () => new nn.MultiHeadAttention({ width: 8, heads: 2, causal: true, rotary: {}, dtype: "float64" });
   /** Each query attends to the last `window` keys alone. */
   const banded = (own: nn.MultiHeadAttention, x: Tensor, window: number) => {
-    const length = x.shape[1]!;
+    const length = x.shape[1];
     const rows = Array.from({ length }, (_, at) => Array.from({ length }, (_, key) => key <= at && key > at - window));
     return noGrad(() => own.forward(x, { mask: tensor([[rows]], { dtype: "bool" }) as Tensor<"bool"> }));
   };
@@ -175,7 +175,7 @@ describe("windows of a cache keep the last tokens", () => {
         using cache = model.newCache();
         let start = 0;
         for (let part = 0; start < tokens.length; part++) {
-          const size = Math.min(parts[Math.min(part, parts.length - 1)]!, tokens.length - start);
+          const size = Math.min(parts[Math.min(part, parts.length - 1)], tokens.length - start);
           const got = tidy(() => noGrad(() => model.forward(row(tokens.slice(start, start + size)), { cache })));
           expect(errorOf(got, wanted.narrow(1, start, size))).toBeLessThan(1e-5);
           start += size;
@@ -188,7 +188,7 @@ describe("windows of a cache keep the last tokens", () => {
     const model = await windowed("mistral");
     const texts = [count(300, model.vocabularySize), count(293, model.vocabularySize)];
     const padding = [0, 7];
-    const rows = tensor([texts[0]!, [...new Array<number>(7).fill(0), ...texts[1]!]], { dtype: "int32" });
+    const rows = tensor([texts[0], [...new Array<number>(7).fill(0), ...texts[1]]], { dtype: "int32" });
     using cache = model.newCache();
     let got: Tensor | undefined;
     for (const [start, size] of [[0, 200], ...Array.from({ length: 100 }, (_, at) => [200 + at, 1] as const)] as const)

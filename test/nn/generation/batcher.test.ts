@@ -48,7 +48,7 @@ describe.each(kinds)("generation with rows at different positions, %s", (kind) =
         const tokens = prompts.map((_, at) => [(step + at) % 31]);
         const got = model.forward(tensor(tokens, { dtype: "int32" }), { cache: new nn.KeyValueCacheBatch(together) });
         for (const [at, cache] of apart.entries()) {
-          const wanted = model.forward(row(tokens[at]!), { cache });
+          const wanted = model.forward(row(tokens[at]), { cache });
           expect(distance(got.narrow(0, at, 1), wanted)).toBeLessThan(2e-5);
         }
       }
@@ -68,7 +68,7 @@ describe.each(kinds)("generation with rows at different positions, %s", (kind) =
   test("a text ends with the context", async () => {
     const model = models[kind]();
     using batcher = new nn.Batcher(model);
-    const stream = batcher.submit(prompts[6]!, { maxTokens: Number.POSITIVE_INFINITY });
+    const stream = batcher.submit(prompts[6], { maxTokens: Number.POSITIVE_INFINITY });
     expect(await read(stream)).toHaveLength(sizes.contextLength - 13);
     expect(() => batcher.submit(new Array<number>(32).fill(1))).toThrow(/fewer than 32 tokens.*got 32/);
   });
@@ -81,7 +81,7 @@ test("a common prefix is not computed again, and does not change results", async
   const lengths: number[] = [];
   const forward = model.forward.bind(model);
   model.forward = (tokens, inputs) => {
-    lengths.push(tokens.shape[1]!);
+    lengths.push(tokens.shape[1]);
     return forward(tokens, inputs);
   };
   const first = await read(batcher.submit([...start, 1], options));
@@ -104,10 +104,10 @@ test("a canceled text frees its slot and does not affect the others", async () =
   const leave = async (stream: nn.TokenStream) => {
     for await (const _ of stream) break;
   };
-  const aborted = read(streams[4]!).catch((error) => error);
+  const aborted = read(streams[4]).catch((error) => error);
   controller.abort(new Error("enough"));
-  await Promise.all([leave(streams[0]!), leave(streams[2]!)]);
-  for (const at of [1, 3, 5, 6]) expect(await read(streams[at]!)).toEqual(await alone(model, prompts[at]!, options));
+  await Promise.all([leave(streams[0]), leave(streams[2])]);
+  for (const at of [1, 3, 5, 6]) expect(await read(streams[at])).toEqual(await alone(model, prompts[at], options));
   expect(await aborted).toEqual(new Error("enough"));
   expect([batcher.active, batcher.waiting]).toEqual([0, 0]);
 });
@@ -117,7 +117,7 @@ test("the queue is limited, and disposing ends every text", async () => {
   const streams = [1, 2].map((token) => batcher.submit([token]));
   expect(batcher.isFull).toBe(true);
   expect(() => batcher.submit([3])).toThrow(expect.objectContaining({ code: "queueFull" }));
-  streams[1]!.cancel();
+  streams[1].cancel();
   const third = batcher.submit([3]);
   batcher.dispose();
   await expect(read(third)).rejects.toThrow(/disposed during generation/);
@@ -146,10 +146,10 @@ test("log-probabilities match the logits", async () => {
   const sum = values.reduce((total, own) => total + Math.exp(own), 0);
   const wanted = values.map((own, token) => ({ token, logProbability: own - Math.log(sum) }));
   const sorted = wanted.toSorted((a, b) => b.logProbability - a.logProbability);
-  expect(value!.logProbability).toBeCloseTo(wanted[value!.token]!.logProbability, 5);
+  expect(value!.logProbability).toBeCloseTo(wanted[value!.token].logProbability, 5);
   expect(value!.likeliest!.map(({ token }) => token)).toEqual(sorted.slice(0, 4).map(({ token }) => token));
   for (const [at, own] of value!.likeliest!.entries())
-    expect(own.logProbability).toBeCloseTo(sorted[at]!.logProbability, 5);
+    expect(own.logProbability).toBeCloseTo(sorted[at].logProbability, 5);
 });
 
 test("an endless constraint delays only its text", async () => {

@@ -55,11 +55,11 @@ describe("a token is chosen from logits", () => {
     const sampling = samplingOf(options);
     const { tokens, weights } = candidatesOf(penalizeRepetition(logits, come, sampling.repetitionPenalty), sampling);
     const sum = Array.from(weights).reduce((total, weight) => total + weight, 0);
-    return new Map(Array.from(tokens, (token, at) => [token, weights[at]! / sum]));
+    return new Map(Array.from(tokens, (token, at) => [token, weights[at] / sum]));
   };
   const expectChances = (got: Map<number, number>, wanted: Readonly<Record<number, number>>) => {
     expect([...got.keys()].sort()).toEqual(Object.keys(wanted).map(Number));
-    for (const [token, chance] of got) expect(chance).toBeCloseTo(wanted[token]!, 12);
+    for (const [token, chance] of got) expect(chance).toBeCloseTo(wanted[token], 12);
   };
 
   test("temperature divides logits", () => {
@@ -76,11 +76,11 @@ describe("a token is chosen from logits", () => {
 
   test("topP keeps the fewest tokens with that total probability, after topK and temperature", () => {
     const p = softmax(logits);
-    expect(p[1]! + p[3]!).toBeLessThan(0.8);
+    expect(p[1] + p[3]).toBeLessThan(0.8);
     const three = softmax([3, 3, 2]);
-    expectChances(chances({ topP: 0.8 }), { 1: three[0]!, 3: three[1]!, 5: three[2]! });
+    expectChances(chances({ topP: 0.8 }), { 1: three[0], 3: three[1], 5: three[2] });
     expectChances(chances({ topP: 0.001 }), { 1: 1 });
-    expectChances(chances({ topP: (p[1]! + p[3]!) * 0.999 }), { 1: 0.5, 3: 0.5 });
+    expectChances(chances({ topP: (p[1] + p[3]) * 0.999 }), { 1: 0.5, 3: 0.5 });
     // Of the three most likely tokens, the two largest have probability 0.84; of all six, only 0.76.
     expectChances(chances({ topP: 0.8, topK: 3 }), { 1: 0.5, 3: 0.5 });
   });
@@ -98,8 +98,8 @@ describe("a token is chosen from logits", () => {
       Array.from(candidatesOf(Float64Array.from(many), samplingOf(options)).tokens);
     for (const topP of [0.5, 0.95, 0.999]) {
       const kept: number[] = [];
-      for (let mass = 0; mass < topP * sum; mass += sorted[kept.length - 1]!.weight)
-        kept.push(sorted[kept.length]!.token);
+      for (let mass = 0; mass < topP * sum; mass += sorted[kept.length - 1].weight)
+        kept.push(sorted[kept.length].token);
       expect(keptOf({ topP })).toEqual(kept);
       expect(keptOf({ topP, minP: 0.5 })).toEqual(kept.slice(0, 100));
     }
@@ -109,9 +109,9 @@ describe("a token is chosen from logits", () => {
 
   test("minP keeps tokens with at least this fraction of the top token's probability, after temperature", () => {
     const p = softmax(logits.map((logit) => logit / 2));
-    expect(p[5]! / p[1]!).toBeCloseTo(Math.exp(-0.5), 12);
+    expect(p[5] / p[1]).toBeCloseTo(Math.exp(-0.5), 12);
     const three = softmax([1.5, 1.5, 1]);
-    const kept = { 1: three[0]!, 3: three[1]!, 5: three[2]! };
+    const kept = { 1: three[0], 3: three[1], 5: three[2] };
     expectChances(chances({ temperature: 2, minP: Math.exp(-0.5) * 0.999 }), kept);
     expectChances(chances({ temperature: 2, minP: Math.exp(-0.5) * 1.001 }), { 1: 0.5, 3: 0.5 });
     expectChances(chances({ minP: 1, topK: 1 }), { 1: 1 });
@@ -276,7 +276,7 @@ describe("generate returns the tokens of a text", () => {
 
   test("generation stops before a stop token, and at maxTokens", async () => {
     const all = await collect(nn.generate(model, [1], { maxTokens: 30, seed: 2 }));
-    const stop = all[9]!;
+    const stop = all[9];
     const stopped = await collect(nn.generate(model, [1], { maxTokens: 30, seed: 2, stopTokens: [stop, 99] }));
     expect(stopped).toEqual(all.slice(0, all.indexOf(stop)));
     expect(await collect(nn.generate(model, [1], { maxTokens: 0 }))).toEqual([]);
@@ -311,7 +311,7 @@ describe("generate returns the tokens of a text", () => {
       generator: generator(),
       initialization: nn.gpt2Initialization(2, 0.4),
     });
-    own.blocks[0]!.eval();
+    own.blocks[0].eval();
     const modes = () => own.modules().map(({ training }) => training);
     const before = modes();
     const tokens = await collect(nn.generate(own, [1], { maxTokens: 8, temperature: 0 }));
@@ -441,5 +441,5 @@ test("a text ends before the first stop text, and a prompt may be tokens", async
   expect(whole).toHaveLength(12);
   const stop = ["never", whole.slice(5, 8)];
   const stopped = (await collect(nn.generateText(model, bytes, bytes.encode("ab"), { ...own, stop }))).join("");
-  expect(stopped).toBe(whole.slice(0, whole.indexOf(stop[1]!)));
+  expect(stopped).toBe(whole.slice(0, whole.indexOf(stop[1])));
 });

@@ -64,12 +64,12 @@ function norms(): Row[] {
     ...([1, 2, 3] as const).flatMap((rank) => [
       row(
         new nn[`BatchNorm${rank}d`](4, { eps: 0.1 }),
-        [whole[rank - 1]!],
-        orchard.batchNorm(whole[rank - 1]!, { training: true, eps: 0.1 }),
+        [whole[rank - 1]],
+        orchard.batchNorm(whole[rank - 1], { training: true, eps: 0.1 }),
       ),
-      row(new nn[`InstanceNorm${rank}d`](4), [whole[rank - 1]!], orchard.instanceNorm(whole[rank - 1]!)),
+      row(new nn[`InstanceNorm${rank}d`](4), [whole[rank - 1]], orchard.instanceNorm(whole[rank - 1])),
     ]),
-    row(new nn.GroupNorm(2, 4), [whole[1]!], orchard.groupNorm(whole[1]!, 2)),
+    row(new nn.GroupNorm(2, 4), [whole[1]], orchard.groupNorm(whole[1], 2)),
   ];
 }
 
@@ -244,7 +244,7 @@ describe("BatchNorm", () => {
       [3, 7],
       [4, 20],
     ].entries()) {
-      layer.forward(tensor([[own[0]!], [own[1]!]], { dtype: "float64" }));
+      layer.forward(tensor([[own[0]], [own[1]]], { dtype: "float64" }));
       expect(layer.num_batches_tracked?.item()).toBe(BigInt(at + 1));
     }
     // means 2, 5, 12; sample variances 8, 8, 128

@@ -31,13 +31,13 @@ describe("hooks run before and after forward()", () => {
     ];
     layer.forward(x(1, 3));
     expect(calls.splice(0)).toEqual(["before 1", "before 2", "after 1", "after 2"]);
-    removes[1]!();
-    removes[1]!(); // removes nothing more
-    removes[0]!();
+    removes[1]();
+    removes[1](); // removes nothing more
+    removes[0]();
     layer.forward(x(1, 3));
     expect(calls.splice(0)).toEqual(["before 2", "after 2"]);
-    removes[2]!();
-    removes[3]!();
+    removes[2]();
+    removes[3]();
     layer.forward(x(1, 3));
     expect(calls).toEqual([]);
     expect(Object.hasOwn(layer, "forward")).toBe(false);
@@ -109,7 +109,7 @@ describe("hooks run before and after forward()", () => {
       const tokens = tensor([[1, 2, 3]], { dtype: "int32" });
       const plain = numbers(model.forward(tokens))!;
       watch(model);
-      for (const [at, value] of numbers(model.forward(tokens))!.entries()) expect(value).toBeCloseTo(plain[at]!, 5);
+      for (const [at, value] of numbers(model.forward(tokens))!.entries()) expect(value).toBeCloseTo(plain[at], 5);
       const called = new Set(seen.splice(0));
       const silent = [...model.namedModules().keys()].filter((name) => !called.has(name));
       // rows of a table are read without a call of its module
@@ -134,7 +134,7 @@ describe("hooks run in the backward pass", () => {
 
   test("backward hooks receive gradients of arguments and results, and are called once per pass", () => {
     const [layer, input] = [linear(), x(4, 3)];
-    const expected = numbers(grad(layer.forward(input).square().sum(), input)[0]!)!;
+    const expected = numbers(grad(layer.forward(input).square().sum(), input)[0])!;
     const calls: (readonly (number[] | null)[])[] = [];
     const remove = layer.registerFullBackwardHook((module, gradInputs, gradOutputs) => {
       expect(module).toBe(layer);
@@ -154,7 +154,7 @@ describe("hooks run in the backward pass", () => {
 
   test("backward hooks replace gradients, before and after the module's backward", () => {
     const [layer, input] = [linear(), x(4, 3)];
-    const plain = numbers(grad(layer.forward(input).sum(), input)[0]!)!;
+    const plain = numbers(grad(layer.forward(input).sum(), input)[0])!;
     layer.registerFullBackwardPreHook((_, [gradient]) => [gradient!.mul(4)]);
     layer.registerFullBackwardHook((_, [gradient]) => [gradient!.mul(0.5)]);
     layer.registerFullBackwardHook((_, [gradient]) => [gradient!.mul(8)]);
@@ -186,7 +186,7 @@ describe("hooks run in the backward pass", () => {
     const [t, u] = [Math.tanh(0.5), Math.tanh(Math.tanh(0.5))];
     const [dt, du] = [1 - t * t, 1 - u * u];
     const second = du * -2 * t * dt + -2 * u * du * dt * dt;
-    expect(grad(first!, input)[0]!.item()).toBeCloseTo(second, 12);
+    expect(grad(first, input)[0].item()).toBeCloseTo(second, 12);
   });
 
   test("gradients that a hook keeps outlive the pass and a tidy", () => {

@@ -159,7 +159,7 @@ describe.each(backends)("layers on %s", (backend) => {
       const leaves = [x, ...parameters.values()];
       const gradOutputs = [randn(got.shape, { dtype: "float64", generator: new Generator(2) })];
       const [gotGradients, wanted] = [got, want].map((out) => grad(out, leaves, { gradOutputs }));
-      for (const [at, gradient] of gotGradients!.entries()) expectClose(gradient, wanted![at]!, 1e-11);
+      for (const [at, gradient] of gotGradients.entries()) expectClose(gradient, wanted[at], 1e-11);
     }),
   );
 
@@ -247,7 +247,7 @@ describe("Dropout", () => {
       new nn.TransformerBlock({ ...options(), width: 4, heads: 2, bias: false, dropout });
     const [block, without] = [make(0.5), make(0)];
     for (const each of [block, without]) {
-      const weight = each.stateDict()[`${part}.weight`]!;
+      const weight = each.stateDict()[`${part}.weight`];
       each.loadStateDict({ [`${part}.weight`]: zerosLike(weight) }, { strict: false });
     }
     const input = randn([2, 3, 4], { dtype: "float64", generator: new Generator(1) });

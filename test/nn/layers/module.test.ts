@@ -137,7 +137,7 @@ describe("stateDict and loadStateDict", () => {
     const linear = new nn.Linear(2, 1, { bias: false });
     const { weight } = linear.stateDict();
     linear.loadStateDict({ weight: tensor([[3, 4]]) });
-    expect([weight!.toArray(), weight!.requiresGrad]).toEqual([[[3, 4]], false]);
+    expect([weight.toArray(), weight.requiresGrad]).toEqual([[[3, 4]], false]);
   });
 
   test("a tied parameter may be under any of its names", () => {

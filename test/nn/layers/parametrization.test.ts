@@ -57,7 +57,7 @@ describe("a parametrization computes a parameter", () => {
     const next = x(4, 3);
     (layer as { weight: Tensor }).weight = next;
     expect(valuesOf(layer.weight)).toEqual(valuesOf(next));
-    expect(valuesOf(layer.stateDict()["parametrizations.weight.original"]!)).toEqual(valuesOf(next.div(2)));
+    expect(valuesOf(layer.stateDict()["parametrizations.weight.original"])).toEqual(valuesOf(next.div(2)));
     expect(() => Object.assign(layer, { weight: x(3, 4) })).toThrow(ShapeError);
   });
 
@@ -89,7 +89,7 @@ describe("a parametrization computes a parameter", () => {
     expect([...layer.namedModules().keys()]).toEqual([""]);
 
     const other = nn.registerParametrization(linear(), "weight", new Doubled());
-    const original = valuesOf(other.stateDict()["parametrizations.weight.original"]!);
+    const original = valuesOf(other.stateDict()["parametrizations.weight.original"]);
     nn.removeParametrizations(other, "weight", { leaveParametrized: false });
     expect(valuesOf(other.weight)).toEqual(original);
   });
@@ -100,10 +100,10 @@ describe("weightNorm keeps a weight's direction and norm apart", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     nn.weightNorm(layer);
-    for (const [at, value] of valuesOf(layer.weight).entries()) expect(value).toBeCloseTo(before[at]!, 6);
+    for (const [at, value] of valuesOf(layer.weight).entries()) expect(value).toBeCloseTo(before[at], 6);
     const { "parametrizations.weight.original0": g } = layer.stateDict();
-    expect(g!.shape).toEqual([4, 1]);
-    expect(valuesOf(g!)[0]).toBeCloseTo(Math.hypot(...before.slice(0, 3)), 6);
+    expect(g.shape).toEqual([4, 1]);
+    expect(valuesOf(g)[0]).toBeCloseTo(Math.hypot(...before.slice(0, 3)), 6);
     expect(nn.weightNorm(new nn.LSTM(2, 3), "weight_hh_l0").forward(x(4, 1, 2)).output.shape).toEqual([4, 1, 3]);
   });
 });
@@ -135,7 +135,7 @@ describe("spectralNorm bounds the largest singular value", () => {
 
   test("spectralNorm of a transposed convolution uses the second axis", () => {
     const layer = nn.spectralNorm(new nn.ConvTranspose2d(2, 5, 3));
-    expect(layer.stateDict()["parametrizations.weight.0._u"]!.shape).toEqual([5]);
+    expect(layer.stateDict()["parametrizations.weight.0._u"].shape).toEqual([5]);
   });
 });
 

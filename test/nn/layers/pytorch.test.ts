@@ -87,7 +87,7 @@ function expectClose(what: string, got: Tensor, want: FixtureTensor): void {
   expect(got.shape).toEqual([...want.shape]);
   const values = Array.from(got.dataSync() as ArrayLike<number>);
   const scale = Math.max(...want.data.map(Math.abs), Number.MIN_VALUE);
-  const worst = Math.max(0, ...values.map((value, at) => Math.abs(value - want.data[at]!)));
+  const worst = Math.max(0, ...values.map((value, at) => Math.abs(value - want.data[at])));
   expect({ what, isClose: worst <= 1e-13 * Math.max(scale, 1) }).toEqual({ what, isClose: true });
 }
 
@@ -104,12 +104,12 @@ describe.each(backends)("layers equal PyTorch's on %s", (backend) => {
       for (const [name, want] of Object.entries(own.buffers ?? {}))
         expectClose(name, module.namedBuffers().get(name)!.to("float64"), want);
       expect(outputs).toHaveLength(own.outputs.length);
-      for (const [at, output] of outputs.entries()) expectClose(`output ${at}`, output, own.outputs[at]!);
+      for (const [at, output] of outputs.entries()) expectClose(`output ${at}`, output, own.outputs[at]);
       const named = module.namedParameters();
       const gradOutputs = own.cotangents.map((each) => tensorOf(each));
       const gradients = grad(outputs, [...trained, ...named.values()], { gradOutputs });
       for (const [at, name] of [...trained.keys(), ...named.keys()].entries())
-        expectClose(`gradient of ${name}`, gradients[at]!, own.gradients[at] ?? own.stateGradients[name]!);
+        expectClose(`gradient of ${name}`, gradients[at], own.gradients[at] ?? own.stateGradients[name]);
     }),
   );
 });

@@ -40,10 +40,10 @@ test("dropout applies between layers, in training only, and not after the last o
   const x = draw(4, 2, 3);
   const [dropping, plain] = [0.5, 0].map((dropout) => new nn.RNN(3, 5, { ...options(), numLayers: 2, dropout }));
   const of = (layer: nn.RNN): unknown => layer.forward(x).output.toArray();
-  const whole = of(plain!);
-  expect(of(dropping!.eval() as nn.RNN)).toEqual(whole);
+  const whole = of(plain);
+  expect(of(dropping.eval() as nn.RNN)).toEqual(whole);
   manualSeed(1);
-  expect(of(dropping!.train() as nn.RNN)).not.toEqual(whole);
+  expect(of(dropping.train() as nn.RNN)).not.toEqual(whole);
   const single = new nn.RNN(3, 5, { ...options(), dropout: 0.5 });
   expect(of(single)).toEqual(of(new nn.RNN(3, 5, options())));
 });
@@ -64,11 +64,10 @@ test("padding changes nothing, and its outputs are 0", () => {
   const changed = x.detach().clone();
   changed.select(0, 1).narrow(0, 2, 2).fill_(100);
   const [one, other] = [x, changed].map((each) => lstm.forward(each, { lengths }));
-  for (const name of ["output", "hidden", "cell"] as const)
-    expect(one![name].toArray()).toEqual(other![name].toArray());
-  expect(Number(amax(one!.output.select(0, 1).narrow(0, 2, 2).abs()).item())).toBe(0);
+  for (const name of ["output", "hidden", "cell"] as const) expect(one[name].toArray()).toEqual(other[name].toArray());
+  expect(Number(amax(one.output.select(0, 1).narrow(0, 2, 2).abs()).item())).toBe(0);
   const alone = lstm.forward(x.narrow(0, 1, 1).narrow(1, 0, 2));
-  const close = one!.hidden.narrow(1, 1, 1).sub(alone.hidden) as Tensor;
+  const close = one.hidden.narrow(1, 1, 1).sub(alone.hidden) as Tensor;
   expect(Number(amax(close.abs()).item())).toBeLessThan(1e-15);
 });
 

@@ -16,7 +16,7 @@ describe.each(variants)("Dropout%id drops whole channels", (axes, Class) => {
     const out = new Class(0.25).forward(ones([50, 40, ...behind])).reshape([2000, -1]);
     const channels = out.toArray() as number[][];
     for (const channel of channels) expect(new Set(channel).size).toBe(1);
-    const values = channels.map(([first]) => first!);
+    const values = channels.map(([first]) => first);
     expect([...new Set(values)].toSorted()).toEqual([0, Math.fround(4 / 3)]);
     const dropped = values.filter((value) => value === 0).length / values.length;
     expect(Math.abs(dropped - 0.25)).toBeLessThan(4 * Math.sqrt((0.25 * 0.75) / 2000));
@@ -43,9 +43,9 @@ test("AlphaDropout keeps mean 0 and variance 1, by PyTorch's formula", () => {
   const a = 1 / Math.sqrt((1 - p) * (1 + p * lowest ** 2));
   const b = -a * lowest * p;
   const [before, after] = [x, out].map((each: Tensor) => Array.from(each.dataSync() as Float32Array));
-  const isDropped = after!.map((value) => Math.abs(value - (a * lowest + b)) < 1e-5);
+  const isDropped = after.map((value) => Math.abs(value - (a * lowest + b)) < 1e-5);
   for (const [at, dropped] of isDropped.entries())
-    if (!dropped && Math.abs(after![at]! - (a * before![at]! + b)) > 1e-5)
+    if (!dropped && Math.abs(after[at] - (a * before[at] + b)) > 1e-5)
       throw new Error(`element ${at} is neither dropped nor scaled`);
   expect(Math.abs(isDropped.filter(Boolean).length / x.size - p)).toBeLessThan(0.01);
   expect(new nn.AlphaDropout(0.3).eval().forward(x)).toBe(x);

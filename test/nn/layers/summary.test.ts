@@ -35,7 +35,7 @@ test("every line has at most 80 columns, and the cells have their full texts", (
       const results = hasResults ? new Map(layers.map(({ name }) => [name, "float32 [1, 2, 3] and more"])) : undefined;
       const lines = formatSummary(layers, results).split("\n");
       expect(Math.max(...lines.slice(0, -1).map(({ length }) => length))).toBeLessThanOrEqual(80);
-      const rule = lines[1]!;
+      const rule = lines[1];
       const [, , ...rest] = lines;
       const body = rest.slice(0, rest.indexOf(rule));
       const all = cellsOf(body, rule);

@@ -47,7 +47,7 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     const norm = new nn.BatchNorm1d(4);
     const cell = new nn.Linear(4, 4).eval();
     const model = new nn.Sequential(norm, cell);
-    const before = norm.stateDict()["running_mean"]!.clone();
+    const before = norm.stateDict()["running_mean"].clone();
     nn.summary(model, zeros([5, 4]).add(3));
     expect([model.training, norm.training, cell.training]).toEqual([true, true, false]);
     expect(norm.stateDict()["running_mean"]).toEqual(before);

@@ -55,9 +55,9 @@ function decode(
   const prompt = (at: number) => Array.from({ length: isOneCache ? 7 : 5 + (at % 4) }, (_, i) => (3 * i + at) % 50);
   const prompts = Array.from({ length: texts }, (_, at) => prompt(at));
   return noGrad(() => {
-    if (isOneCache) model.forward(rows(prompts), { cache: caches[0]! });
-    else for (const [at, cache] of caches.entries()) model.forward(rows([prompts[at]!]), { cache });
-    const cache = caches.length === 1 ? caches[0]! : new nn.KeyValueCacheBatch(caches);
+    if (isOneCache) model.forward(rows(prompts), { cache: caches[0] });
+    else for (const [at, cache] of caches.entries()) model.forward(rows([prompts[at]]), { cache });
+    const cache = caches.length === 1 ? caches[0] : new nn.KeyValueCacheBatch(caches);
     const found = Array.from({ length: 9 }, (_, at) => {
       const own = prompts.map((_, text) => Array.from({ length: tokens }, (_, i) => (7 * at + 11 * text + i) % 50));
       return numbers(step(() => model.forward(rows(own), { cache })));
@@ -172,7 +172,7 @@ describe("cases that run as single operations", () => {
     let count = 0;
     const body: Parameters<typeof withOverride>[2] = ({ outputs: [out] }) => {
       count++;
-      noGrad(() => out!.copy_(zerosLike(out!)));
+      noGrad(() => out.copy_(zerosLike(out)));
     };
     withOverride("attentionForward", "cpu", body, () => steps(model, 1));
     expect(calls("attentionStep")).toBe(0);

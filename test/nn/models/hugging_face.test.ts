@@ -33,8 +33,8 @@ const answersOf = (kind: Kind): nn.StateDict => io.loadSafetensors(join(folderOf
 /** Logits, the loss, and every gradient by Hugging Face's names. */
 function compute(kind: Kind, dtype: "float32" | "float64"): Map<string, Tensor> {
   const model = kinds[kind].fromPretrained(folderOf(kind), { dtype }).eval();
-  const tokens = answersOf(kind)["tokens"]!;
-  const count = tokens.shape[1]! - 1;
+  const tokens = answersOf(kind)["tokens"];
+  const count = tokens.shape[1] - 1;
   const logits = model.forward(tokens.narrow(1, 0, count));
   const loss = crossEntropy(logits, tokens.narrow(1, 1, count), { dim: 2 });
   loss.backward();
@@ -52,7 +52,7 @@ function compute(kind: Kind, dtype: "float32" | "float64"): Map<string, Tensor> 
 function errorOf(got: readonly number[], want: readonly number[]): number {
   if (got.length !== want.length) return Infinity;
   const largest = (values: readonly number[]) => Math.max(...values.map(Math.abs));
-  return largest(want.map((value, at) => value - got[at]!)) / largest(want);
+  return largest(want.map((value, at) => value - got[at])) / largest(want);
 }
 
 const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSync());
@@ -67,7 +67,7 @@ describe.each(names)("models of Hugging Face: %s", (kind) => {
   });
 
   test("float64 results are within 1e-5 of the float32 results of transformers", () => {
-    const far = [...oracle].filter(([name, got]) => !(errorOf(numbers(answers[name]!), numbers(got)) < 1e-5));
+    const far = [...oracle].filter(([name, got]) => !(errorOf(numbers(answers[name]), numbers(got)) < 1e-5));
     expect(far.map(([name]) => name)).toEqual([]);
   });
 
@@ -85,9 +85,9 @@ describe.each(names)("models of Hugging Face: %s", (kind) => {
       ] as const) {
         const errorsOf = (values: (name: string) => Tensor) =>
           names.map((name) => errorOf(numbers(values(name)), numbers(oracle.get(name)!)));
-        const allowed = factor * Math.max(...errorsOf((name) => answers[name]!)) + epsilon.float32!;
+        const allowed = factor * Math.max(...errorsOf((name) => answers[name])) + epsilon.float32!;
         const errors = errorsOf((name) => got.get(name)!);
-        expect(names.filter((_, at) => !(errors[at]! <= allowed))).toEqual([]);
+        expect(names.filter((_, at) => !(errors[at] <= allowed))).toEqual([]);
         expect(allowed).toBeLessThan(1e-5);
       }
     },
@@ -103,7 +103,7 @@ describe.each(names)("models of Hugging Face: %s", (kind) => {
       ...Object.fromEntries(unprefixed),
       ...{ "h.0.attn.bias": zeros([1, 1, 8, 8]), "h.1.attn.masked_bias": zeros([]) },
       ...{ "model.layers.0.self_attn.rotary_emb.inv_freq": zeros([4]) },
-      ...(kind === "gpt2" ? { "lm_head.weight": state["transformer.wte.weight"]! } : {}),
+      ...(kind === "gpt2" ? { "lm_head.weight": state["transformer.wte.weight"] } : {}),
     };
     const got = kinds[kind].fromHuggingFace(configOf(kind), older).parameters();
     expect(got.map((x) => x.toArray())).toEqual(wanted.map((x) => x.toArray()));
@@ -126,8 +126,8 @@ describe.each(names)("models of Hugging Face: %s", (kind) => {
   test("mismatches are listed by Hugging Face's names, and nothing is loaded", () => {
     const model = kinds[kind].fromHuggingFace(configOf(kind), weightsOf(kind));
     const before = model.parameters().map((x) => x.toArray());
-    const { [Object.keys(weightsOf(kind))[3]!]: lost, ...state } = weightsOf(kind);
-    const load = () => model.loadHuggingFace({ ...state, stray: lost! });
+    const { [Object.keys(weightsOf(kind))[3]]: lost, ...state } = weightsOf(kind);
+    const load = () => model.loadHuggingFace({ ...state, stray: lost });
     expect(load).toThrow(nn.StateDictError);
     expect(load).toThrow(
       expect.objectContaining({ missing: [Object.keys(weightsOf(kind))[3]], unexpected: ["stray"], different: [] }),
@@ -144,7 +144,7 @@ describe("configs of GPT and Llama", () => {
     const { rope_parameters, ...rest } = llama;
     const { rope_theta, ...rope_scaling } = rope_parameters;
     const logits = (config: nn.LlamaConfig) =>
-      nn.Llama.fromHuggingFace(config, weightsOf("llama")).forward(answersOf("llama")["tokens"]!).toArray();
+      nn.Llama.fromHuggingFace(config, weightsOf("llama")).forward(answersOf("llama")["tokens"]).toArray();
     expect(logits({ ...rest, rope_theta, rope_scaling })).toEqual(logits(llama));
     expect(logits({ ...rest, rope_theta })).not.toEqual(logits(llama));
   });
@@ -152,7 +152,7 @@ describe("configs of GPT and Llama", () => {
   test("GPT-2's dropout probabilities are kept apart", () => {
     const model = nn.GPT.fromHuggingFace({ ...gpt2, attn_pdrop: 0.3, resid_pdrop: 0.2 }, weightsOf("gpt2"));
     const [block] = model.blocks;
-    expect([model.dropout.p, block!.attention.dropout, block!.dropout.p]).toEqual([0.1, 0.3, 0.2]);
+    expect([model.dropout.p, block.attention.dropout, block.dropout.p]).toEqual([0.1, 0.3, 0.2]);
   });
 
   test.each<readonly [string, string, () => unknown]>([

@@ -28,14 +28,14 @@ const adapterOf = (name: string) => join(folderOf(name), "adapter");
 const load = async (name: string, options?: nn.LoadModelOptions) =>
   (await nn.loadModel(folderOf(name), { dtype: "float32", ...options })).model;
 const logitsOf = (model: nn.LanguageModel, name: string): Tensor =>
-  noGrad(() => model.forward(answersOf(name)["tokens"]!));
+  noGrad(() => model.forward(answersOf(name)["tokens"]));
 const lossOf = (model: nn.LanguageModel, name: string): Tensor => {
-  const tokens = answersOf(name)["tokens"]!;
+  const tokens = answersOf(name)["tokens"];
   return crossEntropy(model.forward(tokens.narrow(1, 0, 11)), tokens.narrow(1, 1, 11), { dim: 2 });
 };
 
 describe.each(adapters)("peft's adapter of %s", (name) => {
-  const want = io.loadSafetensors(join(adapterOf(name), "answers.safetensors"))["logits"]!;
+  const want = io.loadSafetensors(join(adapterOf(name), "answers.safetensors"))["logits"];
 
   test("peft's adapter gives the same logits, merged and not", async () => {
     const model = await load(name);
@@ -126,7 +126,7 @@ describe("lora adds small matrices that train", () => {
       optimizer.zeroGrad();
       return loss.item() as number;
     });
-    expect(losses.at(-1)!).toBeLessThan(0.7 * losses[0]!);
+    expect(losses.at(-1)!).toBeLessThan(0.7 * losses[0]);
     adapter.remove();
     expect(Object.entries(model.stateDict()).map(([key, x]) => [key, numbers(x)] as const)).toEqual(frozen);
   });
@@ -139,7 +139,7 @@ describe("lora adds small matrices that train", () => {
     const merged = await load("llama");
     const other = nn.loadLora(merged, adapterOf("llama"));
     other.merge();
-    const { weight } = merged.blocks[0]!.attention!.query as nn.Linear;
+    const { weight } = merged.blocks[0].attention!.query as nn.Linear;
     weight.requiresGrad = true;
     lossOf(merged, "llama").backward();
     // with G the gradient of W + s B A, those of A and B are s Bᵀ G and s G Aᵀ
@@ -167,7 +167,7 @@ describe("lora adds small matrices that train", () => {
   test("in float16, the sum is computed in float32", async () => {
     const model = await load("llama", { dtype: "float16" });
     nn.loadLora(model, adapterOf("llama"));
-    const want = io.loadSafetensors(join(adapterOf("llama"), "answers.safetensors"))["logits"]!;
+    const want = io.loadSafetensors(join(adapterOf("llama"), "answers.safetensors"))["logits"];
     const logits = logitsOf(model, "llama");
     expect(logits.dtype).toBe("float16");
     expect(errorOf(logits, want)).toBeLessThan(0.02);
@@ -232,7 +232,7 @@ describe("the error names what is rejected:", () => {
 test("adapters work on a GGUF file of llama, whose query and key rows have another order", async () => {
   const path = folder.file("llama.gguf");
   await writeGguf("llama", path, "float32");
-  const want = io.loadSafetensors(join(adapterOf("llama"), "answers.safetensors"))["logits"]!;
+  const want = io.loadSafetensors(join(adapterOf("llama"), "answers.safetensors"))["logits"];
   const { model } = await nn.loadModel(path);
   const adapter = nn.loadLora(model, adapterOf("llama"));
   expect([...adapter.layers.keys()].some((own) => own.endsWith("query"))).toBe(true);
@@ -241,7 +241,7 @@ test("adapters work on a GGUF file of llama, whose query and key rows have anoth
   const [ours, theirs] = [folder.file("of-gguf"), adapterOf("llama")].map((own) =>
     io.loadSafetensors(join(own, "adapter_model.safetensors")),
   );
-  for (const [name, x] of Object.entries(theirs!)) expect(numbers(ours![name]!)).toEqual(numbers(x));
+  for (const [name, x] of Object.entries(theirs)) expect(numbers(ours[name])).toEqual(numbers(x));
 });
 
 describe("checkpoint recomputes blocks with equal results", () => {
@@ -270,7 +270,7 @@ describe("checkpoint recomputes blocks with equal results", () => {
         .map(numbers)
         .concat(after as never);
     });
-    expect(results[1]).toEqual(results[0]!);
+    expect(results[1]).toEqual(results[0]);
   });
 
   test("checkpoint keeps only its inputs until the backward pass", () => {
@@ -297,10 +297,10 @@ describe("checkpoint recomputes blocks with equal results", () => {
   test("in noGrad nothing is recorded; inputs without gradients get none", () => {
     const [block] = layers();
     const x = randn([4, 64]);
-    expect(noGrad(() => nn.checkpoint((own) => block!.forward(own) as Tensor, x)).requiresGrad).toBe(false);
-    sum(nn.checkpoint((own) => block!.forward(own) as Tensor, x)).backward();
+    expect(noGrad(() => nn.checkpoint((own) => block.forward(own) as Tensor, x)).requiresGrad).toBe(false);
+    sum(nn.checkpoint((own) => block.forward(own) as Tensor, x)).backward();
     expect(x.grad).toBeNull();
-    expect(block!.parameters().every(({ grad }) => grad !== null)).toBe(true);
+    expect(block.parameters().every(({ grad }) => grad !== null)).toBe(true);
   });
 
   test("several inputs work, of which a body uses some twice", () => {

@@ -25,7 +25,7 @@ export function errorOf(got: Tensor, want: Tensor): number {
   if (a.length !== b.length) return Infinity;
   let [error, largest] = [0, 0];
   for (const [at, value] of b.entries()) {
-    error = Math.max(error, Math.abs(value - a[at]!));
+    error = Math.max(error, Math.abs(value - a[at]));
     largest = Math.max(largest, Math.abs(value));
   }
   return Number.isNaN(error) ? Infinity : error / largest;

@@ -18,7 +18,7 @@ function errorOf(x: number[][], exact: number[], own: number[]): number {
   let sum = 0;
   for (const row of x)
     for (let at = 0; at < outputs; at++)
-      sum += row.reduce((all, value, k) => all + value * (exact[at * width + k]! - own[at * width + k]!), 0) ** 2;
+      sum += row.reduce((all, value, k) => all + value * (exact[at * width + k] - own[at * width + k]), 0) ** 2;
   return sum;
 }
 
@@ -26,9 +26,9 @@ test("meanMagnitudes records the inputs of all batches, and leaves the model unc
   const model = new nn.Sequential(new nn.Linear(width, outputs));
   const batches = [normal([4, 3, width], 1), normal([2, width], 2)];
   const all = batches.flatMap((batch) => batch.reshape([-1, width]).toArray() as unknown as number[][]);
-  const exact = Array.from({ length: width }, (_, k) => all.reduce((sum, row) => sum + Math.abs(row[k]!), 0) / 14);
+  const exact = Array.from({ length: width }, (_, k) => all.reduce((sum, row) => sum + Math.abs(row[k]), 0) / 14);
   const got = meanMagnitudes(model, batches).get("0")!;
-  for (const [k, value] of exact.entries()) expect(Math.abs(got[k]! - value)).toBeLessThan(1e-12);
+  for (const [k, value] of exact.entries()) expect(Math.abs(got[k] - value)).toBeLessThan(1e-12);
   expect(Object.hasOwn((model as unknown as { 0: nn.Linear })[0], "forward")).toBe(false);
 });
 
@@ -39,13 +39,13 @@ describe.each([2, 3, 4] as const)("scaleColumns with %d bits", (bits) => {
 
   function found(outlier: number) {
     const x = inputs(outlier);
-    const magnitudes = new Float64Array(width).map((_, k) => x.reduce((sum, row) => sum + Math.abs(row[k]!), 0) / rows);
+    const magnitudes = new Float64Array(width).map((_, k) => x.reduce((sum, row) => sum + Math.abs(row[k]), 0) / rows);
     const products = Float64Array.from({ length: width * width }, (_, at) =>
-      x.reduce((sum, row) => sum + row[Math.floor(at / width)]! * row[at % width]!, 0),
+      x.reduce((sum, row) => sum + row[Math.floor(at / width)] * row[at % width], 0),
     );
     const own = scaleColumns(w, magnitudes, fromArray(products, [width, width]), round);
     const scales = numbers(own.scales);
-    const undone = numbers(dequantize(own.weight)).map((value, at) => value / scales[at % width]!);
+    const undone = numbers(dequantize(own.weight)).map((value, at) => value / scales[at % width]);
     const [exact, nearest] = [numbers(w), numbers(dequantize(round(w)))];
     return { own, error: errorOf(x, exact, undone), nearest: errorOf(x, exact, nearest), magnitudes, scales };
   }
@@ -62,10 +62,10 @@ describe.each([2, 3, 4] as const)("scaleColumns with %d bits", (bits) => {
   test("scaleColumns halves the error if some columns of x are much larger than others", () => {
     const { error, nearest, magnitudes, scales } = found(40);
     expect(error).toBeLessThan(0.5 * nearest);
-    const alpha = Math.log(scales[5]! / scales[6]!) / Math.log(magnitudes[5]! / magnitudes[6]!);
+    const alpha = Math.log(scales[5] / scales[6]) / Math.log(magnitudes[5] / magnitudes[6]);
     expect(Math.abs(alpha * 20 - Math.round(alpha * 20))).toBeLessThan(1e-4);
     for (let k = 0; k < width; k++)
-      expect(Math.abs(scales[k]! / scales[6]! / (magnitudes[k]! / magnitudes[6]!) ** alpha - 1)).toBeLessThan(1e-5);
+      expect(Math.abs(scales[k] / scales[6] / (magnitudes[k] / magnitudes[6]) ** alpha - 1)).toBeLessThan(1e-5);
   });
 
   test("scaleColumns leaves columns unchanged if all inputs are alike", () => {

@@ -33,15 +33,15 @@ describe("calibrate records the inputs of layers", () => {
     expect(rows).toBe(27);
     const all = batches.flatMap((batch) => batch.toArray() as unknown as number[][]);
     expect(numbers(ranges)).toEqual(
-      Array.from({ length: 32 }, (_, k) => Math.max(...all.map((row) => Math.abs(row[k]!)))),
+      Array.from({ length: 32 }, (_, k) => Math.max(...all.map((row) => Math.abs(row[k])))),
     );
     const got = numbers(products!);
     for (let i = 0; i < 32; i++)
       for (let j = 0; j < 32; j++) {
-        const terms = all.map((row) => row[i]! * row[j]!);
+        const terms = all.map((row) => row[i] * row[j]);
         const exact = terms.reduce((sum, term) => sum + term, 0);
         const size = terms.reduce((sum, term) => sum + Math.abs(term), 0);
-        expect(Math.abs(got[i * 32 + j]! - exact)).toBeLessThanOrEqual(2 * Math.sqrt(27) * 2 ** -24 * size);
+        expect(Math.abs(got[i * 32 + j] - exact)).toBeLessThanOrEqual(2 * Math.sqrt(27) * 2 ** -24 * size);
       }
     expect(nn.calibrate(model, batches).get("0")!.products).toBeNull();
   });
@@ -72,7 +72,7 @@ describe("quantizeModel with a calibration", () => {
   const weightOf = (model: nn.Module) => model.quantizedState()["0.weight"] as QuantizedTensor;
   const exact = numbers(noGrad(() => layer().forward(held)));
   const errorOf = (model: nn.Sequential): number =>
-    numbers(noGrad(() => model.forward(held))).reduce((sum, value, at) => sum + (value - exact[at]!) ** 2, 0);
+    numbers(noGrad(() => model.forward(held))).reduce((sum, value, at) => sum + (value - exact[at]) ** 2, 0);
 
   test.each([
     { bits: 2, groupSize: 32 },

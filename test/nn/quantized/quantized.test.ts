@@ -29,18 +29,18 @@ const numbers = (x: Tensor): number[] => Array.from(x.detach().dataSync() as Arr
 
 /** x Wᵀ + b in float64. */
 function product(x: Tensor, w: Tensor, bias?: Tensor | null): number[] {
-  const [rows, columns] = [w.shape[0]!, w.shape[1]!];
+  const [rows, columns] = [w.shape[0], w.shape[1]];
   const [a, b, c] = [numbers(x), numbers(w), bias ? numbers(bias) : []];
   return Array.from({ length: (a.length / columns) * rows }, (_, at) => {
     const [i, j] = [Math.floor(at / rows), at % rows];
     let sum = c[j] ?? 0;
-    for (let k = 0; k < columns; k++) sum += a[i * columns + k]! * b[j * columns + k]!;
+    for (let k = 0; k < columns; k++) sum += a[i * columns + k] * b[j * columns + k];
     return sum;
   });
 }
 
 function expectClose(got: readonly number[], expected: readonly number[], bound: number): void {
-  const worst = Math.max(...expected.map((value, at) => Math.abs(value - got[at]!)));
+  const worst = Math.max(...expected.map((value, at) => Math.abs(value - got[at])));
   expect([got.length, worst <= bound]).toEqual([expected.length, true]);
 }
 
@@ -149,7 +149,7 @@ describe("Int4Linear holds weights in four bits", () => {
     expectClose(numbers(layer.forward(x)), expected, 2 ** -10 * Math.max(...expected.map(Math.abs)));
     expect([layer.forward(x).dtype, layer.forward(x.to("float16")).dtype]).toEqual(["float32", "float16"]);
     expect(Object.keys(layer.stateDict())).toEqual(["weight", "scales", "biases", "bias"]);
-    expect(layer.stateDict()["weight"]!.dtype).toBe("uint32");
+    expect(layer.stateDict()["weight"].dtype).toBe("uint32");
     const given = x.clone();
     given.requiresGrad = true;
     layer.forward(given).sum().backward();
@@ -162,7 +162,7 @@ describe("Int4Linear holds weights in four bits", () => {
     const before = numbers(layer.forward(x));
     layer.loadStateDict(other.stateDict());
     const after = numbers(layer.forward(x));
-    expect(Math.max(...after.map((value, at) => Math.abs(value - before[at]!)))).toBeGreaterThan(0.1);
+    expect(Math.max(...after.map((value, at) => Math.abs(value - before[at])))).toBeGreaterThan(0.1);
     expectClose(after, numbers(other.forward(x)), 0.01);
   });
 
@@ -188,12 +188,12 @@ describe.each([
     const [exact, model] = [make(), make()];
     const report = nn.quantizeModel(model, { format });
     const [expected, got] = [exact, model].map((each) => numbers(noGrad(() => each.forward(tokens))));
-    const size = Math.sqrt(expected!.reduce((sum, value) => sum + value * value, 0));
-    const error = Math.sqrt(expected!.reduce((sum, value, at) => sum + (value - got![at]!) ** 2, 0));
+    const size = Math.sqrt(expected.reduce((sum, value) => sum + value * value, 0));
+    const error = Math.sqrt(expected.reduce((sum, value, at) => sum + (value - got[at]) ** 2, 0));
     expect(error / size).toBeLessThan(bound);
     expect(error).toBeGreaterThan(0);
     expect(report.bytesAfter).toBeLessThan(report.bytesBefore * (bound < 0.1 ? 0.45 : 0.35));
-    expect(model.blocks[0]!.attention.output).toBeInstanceOf(nn.QuantizedLinear);
+    expect(model.blocks[0].attention.output).toBeInstanceOf(nn.QuantizedLinear);
     expect(model.tokenEmbedding).toBeInstanceOf(nn.QuantizedEmbedding);
     expect(model.training).toBe(false);
   });
@@ -206,8 +206,8 @@ describe.each([
     for (const { name, format, relativeError, bytesAfter, bytesBefore } of report.layers) {
       if (format === null) continue;
       const own = now[`${name}.weight`] as QuantizedTensor;
-      const [got, expected] = [numbers(dequantize(own)), numbers(before[`${name}.weight`]!)];
-      const error = Math.sqrt(expected.reduce((sum, value, at) => sum + (value - got[at]!) ** 2, 0));
+      const [got, expected] = [numbers(dequantize(own)), numbers(before[`${name}.weight`])];
+      const error = Math.sqrt(expected.reduce((sum, value, at) => sum + (value - got[at]) ** 2, 0));
       const size = Math.sqrt(expected.reduce((sum, value) => sum + value * value, 0));
       expect([name, Math.abs(relativeError - error / size) < 1e-6]).toEqual([name, true]);
       expect([bytesAfter, bytesBefore]).toEqual([own.byteLength, 4 * expected.length]);
@@ -268,7 +268,7 @@ describe("quantizeModel selects layers", () => {
     const attention = ["blocks.0.attention.queryKeyValue", "blocks.0.attention.output"];
     expect(quantizedLayers({})).toEqual(["tokenEmbedding", ...attention, ...feedForward]);
     expect(quantizedLayers({ include: "blocks.0.feedForward" })).toEqual(feedForward);
-    expect(quantizedLayers({ include: /\.(up|output)$/g })).toEqual([attention[1]!, feedForward[0]!]);
+    expect(quantizedLayers({ include: /\.(up|output)$/g })).toEqual([attention[1], feedForward[0]]);
     expect(quantizedLayers({ include: ["blocks", "positionEmbedding"], exclude: [/attention/] })).toEqual([
       "positionEmbedding",
       ...feedForward,
@@ -283,13 +283,13 @@ describe("quantizeModel selects layers", () => {
     const { weight } = model.positionEmbedding as nn.QuantizedEmbedding;
     noGrad(() => (exact.positionEmbedding.weight as Tensor).copy_(dequantize(weight)));
     const [got, expected] = [model, exact].map((each) => numbers(noGrad(() => each.forward(tokens))));
-    expect(got).toEqual(expected!);
+    expect(got).toEqual(expected);
   });
 
   test("rows of partial super-blocks get llama.cpp's substitute, and rows of partial blocks stay", () => {
     const format = (own: string, width: number) => {
       const model = new nn.Sequential(new nn.Linear(width, 2));
-      return nn.quantizeModel(model, { format: own as "q4_K" }).layers[0]!.format;
+      return nn.quantizeModel(model, { format: own as "q4_K" }).layers[0].format;
     };
     expect(["q2_K", "q3_K", "q4_K", "q5_K", "q6_K"].map((own) => format(own, 256))).toEqual([
       "q2_K",
@@ -316,7 +316,7 @@ describe("quantizeModel selects layers", () => {
   ] as const)("%d bits are rounded by %s by default", (bits, usual, other) => {
     const errorOf = (rounding?: "nearest" | "leastSquares") => {
       const model = new nn.Sequential(new nn.Linear(64, 16, { generator: new Generator(2) }));
-      return nn.quantizeModel(model, { format: { bits, groupSize: 32 }, rounding }).layers[0]!.relativeError;
+      return nn.quantizeModel(model, { format: { bits, groupSize: 32 }, rounding }).layers[0].relativeError;
     };
     expect(errorOf()).toBe(errorOf(usual));
     expect(errorOf()).not.toBe(errorOf(other));
@@ -324,7 +324,7 @@ describe("quantizeModel selects layers", () => {
 
   test("quantizeModel replaces nothing if weights can't be quantized", () => {
     const model = gpt();
-    const { weight } = model.blocks[1]!.feedForward.down as nn.Linear;
+    const { weight } = model.blocks[1].feedForward.down as nn.Linear;
     noGrad(() => weight.fill_(Number.NaN));
     expect(() => nn.quantizeModel(model, { format: "q4_0" })).toThrow("expected finite values");
     expect(model.modules().some((part) => part instanceof nn.QuantizedLinear)).toBe(false);
@@ -418,7 +418,7 @@ describe("mismatching states are rejected", () => {
     expect(problem(() => nn.loadQuantized(target, others)).missing).toEqual(["blocks.0.attention.output.weight"]);
     const wrong = { ...state, "blocks.0.attention.output.weight": quantizeInt4(zeros([64, 128])) };
     expect(problem(() => nn.loadQuantized(target, wrong)).different).toEqual(["blocks.0.attention.output.weight"]);
-    expect(problem(() => nn.loadQuantized(target, { ...state, more: left! })).unexpected).toEqual(["more"]);
+    expect(problem(() => nn.loadQuantized(target, { ...state, more: left })).unexpected).toEqual(["more"]);
     expect(target.tokenEmbedding.weight).toBe(before);
   });
 });
@@ -437,8 +437,8 @@ describe('a model with the precision "fast" multiplies in 8 bits', () => {
       const values = numbers(noGrad(() => on("cpu", () => model.forward(tokens))));
       return {
         values,
-        exact: callsOf("quantizedMatmul") - before[0]!,
-        fast: callsOf("quantizedMatmulFast") - before[1]!,
+        exact: callsOf("quantizedMatmul") - before[0],
+        fast: callsOf("quantizedMatmulFast") - before[1],
       };
     });
     const products = 2 * 4 + 1; // one product in each block, and the head
@@ -447,9 +447,9 @@ describe('a model with the precision "fast" multiplies in 8 bits', () => {
       [0, products],
       [0, products],
     ]);
-    expect(outputs[2]!.values).toEqual(outputs[1]!.values);
-    const error = Math.hypot(...outputs[1]!.values.map((value, at) => value - outputs[0]!.values[at]!));
-    const size = Math.hypot(...outputs[0]!.values);
+    expect(outputs[2].values).toEqual(outputs[1].values);
+    const error = Math.hypot(...outputs[1].values.map((value, at) => value - outputs[0].values[at]));
+    const size = Math.hypot(...outputs[0].values);
     expect(error).toBeGreaterThan(0);
     expect(error / size).toBeLessThan(0.02); // one level of x is 1/127 of the largest of 32 elements
   });
@@ -478,8 +478,8 @@ describe("a quantized feed-forward reads both weights in one pass", () => {
     const before = [callsOf("quantizedSwiglu", "preferred"), callsOf("quantizedSwiglu", "two layers")];
     const bits = numbers(on("cpu", () => noGrad(() => layer.forward(own))));
     return {
-      fused: callsOf("quantizedSwiglu", "preferred") - before[0]!,
-      apart: callsOf("quantizedSwiglu", "two layers") - before[1]!,
+      fused: callsOf("quantizedSwiglu", "preferred") - before[0],
+      apart: callsOf("quantizedSwiglu", "two layers") - before[1],
       bits,
     };
   };

@@ -40,14 +40,14 @@ describe.each(named)("speech models with CTC: model %d, %s", (at, _, own) => {
     expect(
       errorOf(
         noGrad(() => logits),
-        answers[`${at}.logits`]!,
+        answers[`${at}.logits`],
       ),
     ).toBeLessThan(CLOSE);
     backward(sum(mul(logits, weight("cotangent", logits.shape))));
     const wanted = Object.keys(answers).filter((key) => key.startsWith(`${at}.gradient.`));
     expect(wanted).toHaveLength(4);
     const wrong = wanted.flatMap((key) => {
-      const error = errorOf(gradientOf(model, key.slice(`${at}.gradient.`.length)), answers[key]!);
+      const error = errorOf(gradientOf(model, key.slice(`${at}.gradient.`.length)), answers[key]);
       return error < CLOSE ? [] : [`${key}: off by ${error}`];
     });
     expect(wrong).toEqual([]);
@@ -72,7 +72,7 @@ function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
     .replace("feature_projection.projection", "projection")
     .replace("feature_projection.layer_norm", "projectionNorm")
     .replace("lm_head", "head");
-  return (model.namedModules().get(path) as unknown as Record<string, Tensor>)[end]!.grad!;
+  return (model.namedModules().get(path) as unknown as Record<string, Tensor>)[end].grad!;
 }
 
 test("the names of weight norms in earlier versions are accepted", async () => {
@@ -80,16 +80,16 @@ test("the names of weight norms in earlier versions are accepted", async () => {
     key
       .replace("parametrizations.weight.original0", "weight_g")
       .replace("parametrizations.weight.original1", "weight_v");
-  expect(Object.keys(cases[0]!.shapes).map(older)).toContain("wav2vec2.encoder.pos_conv_embed.conv.weight_g");
-  await writeCtcModel(folder.file("older"), cases[0]!, {}, older);
+  expect(Object.keys(cases[0].shapes).map(older)).toContain("wav2vec2.encoder.pos_conv_embed.conv.weight_g");
+  await writeCtcModel(folder.file("older"), cases[0], {}, older);
   const { model } = await nn.loadModel<nn.Wav2Vec2>(folder.file("older"), { dtype: "float32" });
   const logits = noGrad(() => model.forward(weight("samples", [2, 330])));
   // the weights are drawn by their present names, so they are those of the first model
-  expect(errorOf(logits, answers["0.logits"]!)).toBeLessThan(CLOSE);
+  expect(errorOf(logits, answers["0.logits"])).toBeLessThan(CLOSE);
 });
 
 describe("CTC models have options for times and silence", () => {
-  const own = cases[0]!;
+  const own = cases[0];
   const recording = tensor(audio(own.audio));
 
   test("without times, the recording is one segment", async () => {
@@ -108,10 +108,10 @@ describe("CTC models have options for times and silence", () => {
     const { model } = await nn.loadModel<nn.Wav2Vec2>(folder.file("half"), { dtype: "float16" });
     const found = await nn.transcribe(model, [recording, recording]);
     expect(found).toHaveLength(2);
-    expect(found[1]).toEqual(found[0]!);
+    expect(found[1]).toEqual(found[0]);
     const logits = noGrad(() => model.forward(weight("samples", [2, 330])));
     expect(logits.dtype).toBe("float16");
-    expect(errorOf(logits, answers["0.logits"]!)).toBeLessThan(0.02);
+    expect(errorOf(logits, answers["0.logits"])).toBeLessThan(0.02);
   });
 
   test.each([

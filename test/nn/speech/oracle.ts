@@ -96,7 +96,7 @@ export function audio({ seed, samples }: Recording): Float32Array {
   const noise = weight(`audio${seed}`, [samples]).dataSync() as Float32Array;
   const tones = weight(`tones${seed}`, [Math.floor(samples / 2000) + 1]).dataSync() as Float32Array;
   return Float32Array.from(noise, (value, at) => {
-    const frequency = 200 + 3000 * (tones[Math.floor(at / 2000)]! + 0.5);
+    const frequency = 200 + 3000 * (tones[Math.floor(at / 2000)] + 0.5);
     return 0.4 * Math.sin((2 * Math.PI * frequency * at) / 16_000) + 0.2 * value;
   });
 }

@@ -17,7 +17,7 @@ test("features match WhisperFeatureExtractor", () => {
     const got = nn.logMelFeatures(tensor(audio({ seed: 1, samples: 20_000 })), { nMels });
     expect(got.shape).toEqual([nMels, 125]);
     const kept = got.indexSelect(1, tensor([0, 16, 32, 48, 64, 80, 96, 112], { dtype: "int32" }));
-    expect(errorOf(kept, tensors[`features${nMels}`]!)).toBeLessThan(1e-5);
+    expect(errorOf(kept, tensors[`features${nMels}`])).toBeLessThan(1e-5);
   }
 });
 
@@ -42,10 +42,10 @@ test("transcripts have the tokens and times of transformers' generate", async ()
       ...{ at, tokens: each.segments.map(({ tokens }) => tokens) },
     });
     for (const [index, { start, end }] of segments.entries()) {
-      expect(start).toBeCloseTo(each.segments[index]!.start, 4);
+      expect(start).toBeCloseTo(each.segments[index].start, 4);
       // `generate` rounds the end of a window without times down to 20 ms, and an exact multiple sometimes to the
       // previous one
-      expect(end - each.segments[index]!.end).toBeWithin(-1e-4, 0.0301);
+      expect(end - each.segments[index].end).toBeWithin(-1e-4, 0.0301);
     }
   }
 });
@@ -55,7 +55,7 @@ test("tokens of a window are split as transformers splits them", () => {
     const got = piecesOf(tokens, FIRST_TIME, frames);
     expect({ tokens, advance: got.advance }).toEqual({ tokens, advance });
     for (const [at, { start, end, tokens: part }] of got.pieces.entries()) {
-      const wanted = segments[at]!;
+      const wanted = segments[at];
       // `transformers` leaves the first of two times at the end in the last segment
       expect(wanted.tokens.slice(0, part.length)).toEqual([...part]);
       expect(wanted.tokens.length - part.length).toBeWithin(0, 2);
@@ -94,7 +94,7 @@ test("tokens are aligned as by transformers' median filter and dynamic time warp
     });
     expect(words.map(({ start }) => Math.round(start * 50))).toEqual(each.starts.slice(0, -1));
     expect(words.map(({ end }) => Math.round(end * 50))).toEqual(each.starts.slice(1));
-    for (const [index, { probability }] of words.entries()) expect(probability).toBeCloseTo(each.chances[index]!, 5);
+    for (const [index, { probability }] of words.entries()) expect(probability).toBeCloseTo(each.chances[index], 5);
   }
 });
 
@@ -110,7 +110,7 @@ test("logits, loss and gradients match transformers", async () => {
       { dtype: "int32" },
     ),
   );
-  expect(errorOf(logits, tensors["logits"]!)).toBeLessThan(1e-5);
+  expect(errorOf(logits, tensors["logits"])).toBeLessThan(1e-5);
   const targets = tensor(
     tokens.flatMap((row) => row.slice(1)),
     { dtype: "int32" },
@@ -123,7 +123,7 @@ test("logits, loss and gradients match transformers", async () => {
   expect(found.size).toBe(Object.keys(shapes).length);
   for (const [name, product] of Object.entries(gradients)) {
     const parameter = found.get(pathOf(name))!;
-    const pattern = weight(`${name}?`, shapes[name]!);
+    const pattern = weight(`${name}?`, shapes[name]);
     expect(Math.abs((parameter.grad!.mul(pattern).sum().item() as number) - product) / largest).toBeLessThan(1e-4);
   }
 });
@@ -156,6 +156,6 @@ test("resampling matches scipy.signal.resample_poly", () => {
     const got = signal.resample(x, rates[0], rates[1]);
     expect(got.shape).toEqual([result.length]);
     const values = got.dataSync() as Float64Array;
-    for (const [at, value] of result.entries()) expect(Math.abs(values[at]! - value)).toBeLessThan(1e-11);
+    for (const [at, value] of result.entries()) expect(Math.abs(values[at] - value)).toBeLessThan(1e-11);
   }
 });

@@ -28,10 +28,10 @@ const [STEP, SECOND] = [512, 16_000];
 /** Hears speech wherever samples are not 0, and counts its calls in its state. */
 const detector: nn.SpeechDetector = {
   async run({ input, state, sr }) {
-    expect([input!.shape, state!.shape, sr!.dtype]).toEqual([[1, 576], [2, 1, 128], "int64"]);
-    const values = Array.from(input!.dataSync() as ArrayLike<number>);
+    expect([input.shape, state.shape, sr.dtype]).toEqual([[1, 576], [2, 1, 128], "int64"]);
+    const values = Array.from(input.dataSync() as ArrayLike<number>);
     const isSpeech = values.slice(64).some((value) => value !== 0);
-    return { output: tensor([[isSpeech ? 0.9 : 0.1]]), stateN: state!.add(1) };
+    return { output: tensor([[isSpeech ? 0.9 : 0.1]]), stateN: state.add(1) };
   },
 };
 
@@ -50,10 +50,10 @@ test("the detector gets 64 samples before each 512, and its state", async () => 
   const probabilities = await speechProbabilities(
     {
       run: async ({ input, state }) => {
-        const values = Array.from(input!.dataSync() as ArrayLike<number>);
-        seen.push([values[0]!, values[63]!, values[64]!, values[575]!]);
-        states.push(Number(state!.dataSync()[0]));
-        return { output: tensor([[seen.length / 10]]), stateN: state!.add(1) };
+        const values = Array.from(input.dataSync() as ArrayLike<number>);
+        seen.push([values[0], values[63], values[64], values[575]]);
+        states.push(Number(state.dataSync()[0]));
+        return { output: tensor([[seen.length / 10]]), stateN: state.add(1) };
       },
     },
     samples,
@@ -84,8 +84,8 @@ test("times of ranges become those of the recording", () => {
   const { duration, segments } = restored(result, ranges, 10);
   expect(duration).toBe(10);
   // a time after the last range becomes its end
-  expect([segments[0]!.start, segments[0]!.end]).toEqual([1.25, 7]);
-  expect(segments[0]!.words!.map(({ start, end }) => [start, end])).toEqual([
+  expect([segments[0].start, segments[0].end]).toEqual([1.25, 7]);
+  expect(segments[0].words!.map(({ start, end }) => [start, end])).toEqual([
     [1.5, 2],
     [5, 6.5],
   ]);
@@ -93,7 +93,7 @@ test("times of ranges become those of the recording", () => {
 
 let ctc: nn.Wav2Vec2;
 beforeAll(async () => {
-  await writeCtcModel(folder.file("ctc"), cases[0]!);
+  await writeCtcModel(folder.file("ctc"), cases[0]);
   ctc = (await nn.loadModel<nn.Wav2Vec2>(folder.file("ctc"), { dtype: "float32" })).model;
 });
 
@@ -110,7 +110,7 @@ test("a CTC model's words have the times of the recording", async () => {
   const shift = (before - 0.4 * SECOND) / SECOND;
   expect(wordsOf(alone).length).toBeGreaterThan(0);
   for (const [at, { word, start, end }] of wordsOf(alone).entries()) {
-    const got = wordsOf(found)[at]!;
+    const got = wordsOf(found)[at];
     expect(got.word).toBe(word);
     expect(got.start).toBeCloseTo(start + shift, 5);
     expect(got.end).toBeCloseTo(end + shift, 5);
@@ -125,5 +125,5 @@ test("a recording without speech has no segments, also among others", async () =
   const [silent, loud] = await nn.transcribe(whisper, [zeros([3 * SECOND]), speech], { ...options, vad: detector });
   expect(silent).toEqual({ text: "", language: "und", task: "transcribe", duration: 3, segments: [] });
   const alone = await nn.transcribe(whisper, speech, options);
-  expect(loud!.segments.map(({ tokens }) => tokens)).toEqual(alone.segments.map(({ tokens }) => tokens));
+  expect(loud.segments.map(({ tokens }) => tokens)).toEqual(alone.segments.map(({ tokens }) => tokens));
 });

@@ -14,17 +14,17 @@ const random = new Random(seed);
 const poolings = ["first", "max", "mean", "meanSqrt", "weightedMean", "last"] as const;
 const drawn = (most: number) => Array.from({ length: random.integer(1, most) }, () => random.integer(4, 22));
 const rowsOf = (x: Tensor): number[][] => {
-  const [values, width] = [Array.from(x.dataSync(), Number), x.shape[1]!];
-  return Array.from({ length: x.shape[0]! }, (_, row) => values.slice(row * width, (row + 1) * width));
+  const [values, width] = [Array.from(x.dataSync(), Number), x.shape[1]];
+  return Array.from({ length: x.shape[0] }, (_, row) => values.slice(row * width, (row + 1) * width));
 };
 
 describe.each(names)("vectors of texts by the model %s", (name) => {
   test("padding and the order of batches do not change results", async () => {
     const path = folder.file(name);
-    await writeModel(path, name, families[name].cases[0]!);
+    await writeModel(path, name, families[name].cases[0]);
     const model = await loadEncoder(path);
     const texts = Array.from({ length: 7 }, () => drawn(14));
-    for (const pooling of [poolings[random.integer(0, 5)]!, "mean"] as const) {
+    for (const pooling of [poolings[random.integer(0, 5)], "mean"] as const) {
       const options = { pooling, normalize: random.integer(0, 1) === 1 };
       const all = await nn.embed(model, texts, { ...options, batch: random.integer(2, 4) });
       const single: number[][] = [];
@@ -36,20 +36,20 @@ describe.each(names)("vectors of texts by the model %s", (name) => {
 
 test.each(["bert", "modernbert"] as const)("a block of %s computes only the tokens of the texts", async (name) => {
   const path = folder.file(`packed ${name}`);
-  await writeModel(path, name, families[name].cases[0]!);
+  await writeModel(path, name, families[name].cases[0]);
   const model = await loadEncoder(path);
   const shapes: (readonly number[])[] = [];
-  model.blocks[0]!.feedForward.registerForwardPreHook((_, [x]) => void shapes.push((x as Tensor).shape));
+  model.blocks[0].feedForward.registerForwardPreHook((_, [x]) => void shapes.push((x as Tensor).shape));
   const texts = Array.from({ length: 3 }, (_, at) => drawn(9 + at));
-  await nn.embed(model, [...texts, [...texts[2]!, 5]]);
+  await nn.embed(model, [...texts, [...texts[2], 5]]);
   const width = model.description.width;
-  const tokens = texts.reduce((sum, { length }) => sum + length, texts[2]!.length + 1);
+  const tokens = texts.reduce((sum, { length }) => sum + length, texts[2].length + 1);
   expect(shapes.map((shape) => [...shape])).toEqual([[1, tokens, width]]);
 });
 
 /** The formulas of sentence-transformers, in float64. */
 const formulas: Record<(typeof poolings)[number], (column: readonly number[]) => number> = {
-  first: (column) => column[0]!,
+  first: (column) => column[0],
   last: (column) => column.at(-1)!,
   max: (column) => Math.max(...column),
   mean: (column) => column.reduce((sum, value) => sum + value, 0) / column.length,
@@ -61,7 +61,7 @@ const columnsOf = (model: nn.Encoder, tokens: readonly number[]): number[][] => 
   const states = noGrad(() => model.hiddenStates(tensor([[...tokens]], { dtype: "int32" })));
   const [count, width] = states.shape.slice(1) as [number, number];
   const values = Array.from(states.dataSync(), Number);
-  return Array.from({ length: width }, (_, at) => Array.from({ length: count }, (_, row) => values[row * width + at]!));
+  return Array.from({ length: width }, (_, at) => Array.from({ length: count }, (_, row) => values[row * width + at]));
 };
 const unit = (row: readonly number[]): number[] => row.map((value) => value / Math.hypot(...row));
 
@@ -123,7 +123,7 @@ test("a folder of sentence-transformers loads: poolings, a linear layer, normali
   const expected = (text: string) => {
     const columns = columnsOf(model, model.tokenizer!.encodeInputs("test", text, { maxTokens: 8 }).tokens);
     const x = [...columns.map(formulas.first), ...columns.map(formulas.mean)];
-    return unit(b.map((bias, row) => Math.tanh(bias + x.reduce((sum, value, at) => sum + value * w[row]![at]!, 0))));
+    return unit(b.map((bias, row) => Math.tanh(bias + x.reduce((sum, value, at) => sum + value * w[row][at], 0))));
   };
   const text = "wrote the first letter? Ada, Grace said: I'm";
   const check = async (options: nn.EmbedTextsOptions, wanted: number[]) =>

@@ -11,7 +11,7 @@ const random = new Random(seed);
 const between = (low: number, high: number): number => low + random.next() * (high - low);
 const rowsOf = (count: number, width: number): number[][] =>
   Array.from({ length: count }, () => Array.from({ length: width }, () => between(-1, 1)));
-const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
+const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, at) => sum + value * b[at], 0);
 const cosine = (a: readonly number[], b: readonly number[]) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
 const logSumExp = (values: readonly number[]) => {
   const most = Math.max(...values);
@@ -26,17 +26,15 @@ test("losses are the formulas of sentence-transformers, on drawn sizes", () => {
     const candidates = [...positives, ...negatives.flat()];
     const ranking = anchors.map((anchor, at) => {
       const scores = candidates.map((candidate) => scale * cosine(anchor, candidate));
-      return logSumExp(scores) - scores[at]!;
+      return logSumExp(scores) - scores[at];
     });
     const options = { scale, negatives: negatives.map((rows) => tensor(rows)) };
     const found = nn.multipleNegativesRankingLoss(tensor(anchors), tensor(positives), options).item();
     expect(Math.abs(Number(found) - ranking.reduce((sum, value) => sum + value, 0) / count)).toBeLessThan(1e-5 * scale);
 
     const scores = anchors.map(() => random.integer(0, 3) / 3);
-    const cosines = anchors.map((anchor, at) => scale * cosine(anchor, positives[at]!));
-    const powers = cosines.flatMap((low, i) =>
-      cosines.flatMap((high, j) => (scores[i]! < scores[j]! ? low - high : [])),
-    );
+    const cosines = anchors.map((anchor, at) => scale * cosine(anchor, positives[at]));
+    const powers = cosines.flatMap((low, i) => cosines.flatMap((high, j) => (scores[i] < scores[j] ? low - high : [])));
     const ordered = nn.cosentLoss(tensor(anchors), tensor(positives), tensor(scores), { scale }).item();
     expect(Math.abs(Number(ordered) - logSumExp([0, ...powers]))).toBeLessThan(1e-5 * scale);
   }
@@ -54,9 +52,9 @@ const twoOf = (letters: string): string[] =>
   [...letters].flatMap((a) => [...letters].filter((b) => a !== b).map((b) => `${a} ${b}`));
 const [lefts, rights] = [twoOf("cefim"), twoOf("norst")];
 const pairs = Array.from({ length: 8 }, () =>
-  [lefts, rights].map((own) => own.splice(random.integer(0, own.length - 1), 1)[0]!),
+  [lefts, rights].map((own) => own.splice(random.integer(0, own.length - 1), 1)[0]),
 );
-const columns = [0, 1].map((side) => pairs.map((own) => own[side]!));
+const columns = [0, 1].map((side) => pairs.map((own) => own[side]));
 
 const gradientsOf = (model: nn.Encoder): Map<string, number[]> =>
   new Map(
@@ -65,7 +63,7 @@ const gradientsOf = (model: nn.Encoder): Map<string, number[]> =>
 
 test("cached gradients of chunks match one pass", async () => {
   const model = await load(await folderOf(folder.file("cached"), "classify", { isBare: true }));
-  const loss = (...vectors: Tensor[]) => nn.multipleNegativesRankingLoss(vectors[0]!, vectors[1]!, { scale: 5 });
+  const loss = (...vectors: Tensor[]) => nn.multipleNegativesRankingLoss(vectors[0], vectors[1], { scale: 5 });
   const results = [];
   for (const batch of [2 * pairs.length, random.integer(1, 2 * pairs.length - 1)]) {
     for (const parameter of model.parameters()) parameter.grad = null;
@@ -80,13 +78,13 @@ test("cached gradients of chunks match one pass", async () => {
     const largest = Math.max(...expected.map(Math.abs), 0);
     if (largest > 0) used++;
     for (const [at, value] of expected.entries())
-      expect(Math.abs(found[at]! - value)).toBeLessThan(2e-4 * largest + 1e-6);
+      expect(Math.abs(found[at] - value)).toBeLessThan(2e-4 * largest + 1e-6);
   }
   expect(used).toBeGreaterThan(20);
 });
 
 const ranked = async (model: nn.Encoder): Promise<number> => {
-  const [a, b] = [await nn.embed(model, columns[0]!), await nn.embed(model, columns[1]!)];
+  const [a, b] = [await nn.embed(model, columns[0]), await nn.embed(model, columns[1])];
   const cosines = Array.from(matmul(a, b.T).dataSync(), Number);
   const best = pairs.map((_, row) => {
     const own = cosines.slice(row * pairs.length, (row + 1) * pairs.length);
@@ -109,7 +107,7 @@ test("a ranking improves: pairs that share no word become each other's nearest",
 
 test("a classifier learns labels through forward", async () => {
   const model = await load(await folderOf(folder.file("classifier"), "classify"));
-  const texts = [...columns[0]!, ...columns[1]!];
+  const texts = [...columns[0], ...columns[1]];
   const rows = texts.map((own) => model.tokenizer!.encode(own));
   const longest = Math.max(...rows.map((row) => row.length));
   const tokens = tensor(
@@ -132,5 +130,5 @@ test("a classifier learns labels through forward", async () => {
     optimizer.step();
     optimizer.zeroGrad();
   }
-  expect(losses.at(-1)!).toBeLessThan(losses[0]! / 20);
+  expect(losses.at(-1)!).toBeLessThan(losses[0] / 20);
 });

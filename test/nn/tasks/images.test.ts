@@ -12,15 +12,15 @@ import { folderOf, load } from "./models.ts";
 const folder = testFolder("images");
 const random = new Random(seed);
 const drawn = () => {
-  const shape = [[1, 3, 4][random.integer(0, 2)]!, random.integer(2, 9), random.integer(2, 9)];
-  const bytes = Uint8Array.from({ length: shape[0]! * shape[1]! * shape[2]! }, () => random.integer(0, 255));
+  const shape = [[1, 3, 4][random.integer(0, 2)], random.integer(2, 9), random.integer(2, 9)];
+  const bytes = Uint8Array.from({ length: shape[0] * shape[1] * shape[2] }, () => random.integer(0, 255));
   return tensor(bytes, { shape });
 };
 const softmax = (scores: readonly number[]) => {
   const powers = scores.map(Math.exp);
   return powers.map((power) => power / powers.reduce((sum, each) => sum + each, 0));
 };
-const row = (x: { toArray(): unknown }) => (x.toArray() as number[][])[0]!;
+const row = (x: { toArray(): unknown }) => (x.toArray() as number[][])[0];
 
 test("a classifier labels images of any size, in batches of any size", async () => {
   const model = smallVision(3);
@@ -30,10 +30,8 @@ test("a classifier labels images of any size, in batches of any size", async () 
   const got = await nn.classifyImages(model, images, { batch: random.integer(1, 4) });
   for (const [at, image] of images.entries()) {
     const want = softmax(row(noGrad(() => model.forward(model.processor!.process(image)))));
-    expect(got[at]!.map(({ score }) => score)).toEqual(
-      [...want].sort((a, b) => b - a).map((x) => expect.closeTo(x, 5)),
-    );
-    expect(got[at]![0]!.label).toBe(`label ${want.indexOf(Math.max(...want))}`);
+    expect(got[at].map(({ score }) => score)).toEqual([...want].sort((a, b) => b - a).map((x) => expect.closeTo(x, 5)));
+    expect(got[at][0].label).toBe(`label ${want.indexOf(Math.max(...want))}`);
   }
 });
 
@@ -46,10 +44,10 @@ test.each([false, true])("images are labeled in words, with sigmoid: %p", async 
     const ids = tokenizer!.encode(sigmoid ? `a ${label}!`.toLowerCase() : `a ${label}!`).slice(0, 24);
     const padded = sigmoid ? [...ids, ...Array<number>(24 - ids.length).fill(tokenizer!.padding ?? 1)] : ids;
     const tokens = tensor(Int32Array.from(padded), { shape: [1, padded.length] });
-    return row(noGrad(() => model.forward(model.processor!.process(image), tokens)))[0]!;
+    return row(noGrad(() => model.forward(model.processor!.process(image), tokens)))[0];
   });
   const want = sigmoid ? scores.map((score) => 1 / (1 + Math.exp(-score))) : softmax(scores);
-  for (const { label, score } of got!) expect(score).toBeCloseTo(want[labels.indexOf(label)]!, 5);
+  for (const { label, score } of got) expect(score).toBeCloseTo(want[labels.indexOf(label)], 5);
   // SigLIP's vector of a text is the vector of its last token, after padding
   const padded = Int32Array.from({ length: sigmoid ? 24 : 3 }, (_, at) => [5, 6, 7][at] ?? tokenizer!.padding ?? 1);
   const vector = noGrad(() => model.embedTexts(tensor(padded, { shape: [1, padded.length] })));
@@ -82,10 +80,10 @@ test("objects are found in images of different sizes", async () => {
   for (const [at, image] of images.entries()) {
     const { logits, boxes } = noGrad(() => model.forward(model.processor!.process(image)));
     const [height, width] = image.shape.slice(1) as [number, number];
-    const tokens = (logits.toArray() as number[][][])[0]!.map((scores, token) => {
+    const tokens = (logits.toArray() as number[][][])[0].map((scores, token) => {
       const known = softmax(scores).slice(0, labels);
       const score = Math.max(...known);
-      const [x, y, across, down] = (boxes.toArray() as [number, number, number, number][][])[0]![token]!;
+      const [x, y, across, down] = (boxes.toArray() as [number, number, number, number][][])[0][token];
       const sides = { left: x - across / 2, right: x + across / 2, top: y - down / 2, bottom: y + down / 2 };
       const pixels = Object.entries(sides).map(([side, value]) => {
         const along = side === "left" || side === "right" ? width : height;

@@ -65,7 +65,7 @@ describe.each(Object.entries(models))("vectors of sentences by the decoder %s", 
     expect(model).toBeInstanceOf(Encoder);
     for (const batch of [1, 3, 32]) {
       const vectors = await nn.embed(model, own.texts, { batch });
-      expect(errorOf(vectors, answers[seed]!)).toBeLessThan(1e-5);
+      expect(errorOf(vectors, answers[seed])).toBeLessThan(1e-5);
     }
   });
 });
@@ -77,9 +77,9 @@ test("a saved state, gradients and adapters of the language model's layers work"
   copy.loadStateDict(
     Object.fromEntries(Object.entries(model.stateDict()).filter(([key]) => key.startsWith("decoder."))),
   );
-  const tokens = tensor([own.texts[0]!], { dtype: "int32" });
+  const tokens = tensor([own.texts[0]], { dtype: "int32" });
   const [got, want] = [copy, model].map((each) => noGrad(() => each.hiddenStates(tokens)));
-  expect(errorOf(got!, want!)).toBe(0);
+  expect(errorOf(got, want)).toBe(0);
   const adapter = nn.lora(model, { rank: 2 });
   const rows = own.texts.slice(0, 2).map((text) => text.slice(0, 3));
   model
@@ -111,7 +111,7 @@ test("a language model without its output head loads as an encoder", async () =>
   const vectors = await nn.embed(model, texts, { pooling: "last", normalize: false });
   const expected = texts.map((text) => noGrad(() => whole.hiddenStates(tensor([text], { dtype: "int32" }))));
   for (const [row, states] of expected.entries())
-    expect(errorOf(vectors.narrow(0, row, 1), states.narrow(1, states.shape[1]! - 1, 1).squeeze(1))).toBeLessThan(1e-5);
+    expect(errorOf(vectors.narrow(0, row, 1), states.narrow(1, states.shape[1] - 1, 1).squeeze(1))).toBeLessThan(1e-5);
   writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, architectures: ["LlamaForCausalLM"] }));
   await expect(nn.loadModel(path)).rejects.toThrow("lm_head.weight");
 });

@@ -36,31 +36,31 @@ test("tag has the results of transformers", async () => {
     found.map((own) => rounded({ ...own, text: text.slice(own.start, own.end) })),
   );
   expect(got).toEqual(wanted);
-  const [tokens] = await nn.tag(model, [cases[0]!.text], { aggregate: "none" });
-  expect(tokens!.every(({ label }) => /^[BI]-/.test(label))).toBe(true);
+  const [tokens] = await nn.tag(model, [cases[0].text], { aggregate: "none" });
+  expect(tokens.every(({ label }) => /^[BI]-/.test(label))).toBe(true);
 });
 
 test("tokens with drawn labels are joined to parts, and those of no label are left out", async () => {
   const model = await modelFor("tag");
   const names = ["O", "B-A", "I-A", "B-B", "I-B"];
   model.labels = { ...model.labels!, names };
-  const { text } = pipelines.tag.cases.toSorted((a, b) => b.text.length - a.text.length)[0]!;
+  const { text } = pipelines.tag.cases.toSorted((a, b) => b.text.length - a.text.length)[0];
   for (let round = 0; round < 40; round++) {
     let labels: number[] = [];
     model.forward = (inputs: Tensor): Tensor => {
-      labels = Array.from({ length: inputs.shape[1]! }, () => random.integer(round % 2, names.length - 1));
+      labels = Array.from({ length: inputs.shape[1] }, () => random.integer(round % 2, names.length - 1));
       return tensor([labels.map((label) => names.map((_, at) => (at === label ? 9 : 0)))]);
     };
     const [parts] = await nn.tag(model, [text]);
-    const [kinds, tokens] = [labels.map((label) => names[label]!.slice(-1)), labels.map((label) => names[label]!)];
+    const [kinds, tokens] = [labels.map((label) => names[label].slice(-1)), labels.map((label) => names[label])];
     const wanted: string[] = [];
     for (
       let at = 1;
       at < labels.length - 1;
       at++ // the row lacks [CLS] and [SEP]
     )
-      if (at === 1 || kinds[at] !== kinds[at - 1] || tokens[at]!.startsWith("B-")) wanted.push(kinds[at]!);
-    expect(parts!.map(({ label }) => label)).toEqual(wanted.filter((kind) => kind !== "O"));
+      if (at === 1 || kinds[at] !== kinds[at - 1] || tokens[at].startsWith("B-")) wanted.push(kinds[at]);
+    expect(parts.map(({ label }) => label)).toEqual(wanted.filter((kind) => kind !== "O"));
   }
 });
 
@@ -86,18 +86,18 @@ test("fillMask has the results of transformers", async () => {
 test("rerank sorts by the probability of the pair", async () => {
   const model = await modelFor("regress");
   const { cases } = pipelines.regress;
-  const query = cases[0]!.text;
+  const query = cases[0].text;
   const texts = cases.map(({ text }) => text);
   const pairs = texts.map((text) => [query, text] as const);
-  const scores = (await nn.classify(model, pairs)).map(([own]) => own!.score);
-  const order = scores.map((_, index) => index).sort((a, b) => scores[b]! - scores[a]!);
+  const scores = (await nn.classify(model, pairs)).map(([own]) => own.score);
+  const order = scores.map((_, index) => index).sort((a, b) => scores[b] - scores[a]);
   const got = await nn.rerank(model, query, texts, { batch: 2 });
-  expect(got).toEqual(order.map((index) => rounded({ index, score: scores[index]! })));
+  expect(got).toEqual(order.map((index) => rounded({ index, score: scores[index] })));
   expect(await nn.rerank(model, query, texts, { topK: 2 })).toHaveLength(2);
   const plain = { sentence_transformers: { activation_fn: "torch.nn.modules.linear.Identity" } };
   const other = await load(await folderOf(folder.file("identity"), "regress", plain));
   const [best] = await nn.rerank(other, query, texts);
-  expect(1 / (1 + Math.exp(-best!.score))).toBeCloseTo(got[0]!.score, CLOSE);
+  expect(1 / (1 + Math.exp(-best.score))).toBeCloseTo(got[0].score, CLOSE);
   const long = `${"the ".repeat(200)}first`;
   expect(await nn.rerank(model, query, [long, `${long} more`])).toHaveLength(2); // truncates long texts
 });

@@ -51,7 +51,7 @@ describe("MultiheadAttention equals PyTorch's", () => {
     own.eval();
     const [slow, fast] = [run(true), run(false)];
     expect(slow).not.toEqual(dropped);
-    for (const [at, value] of fast.entries()) expect(value).toBeCloseTo(slow[at]!, 5);
+    for (const [at, value] of fast.entries()) expect(value).toBeCloseTo(slow[at], 5);
   });
 
   test("a query without keys has the output of zeros, and weights of NaN", () => {
@@ -77,7 +77,7 @@ describe("MultiheadAttention equals PyTorch's", () => {
       const input = x(1, 4, 8);
       const whole = valuesOf(own.forward(input, input, input, { isCausal: true }).output);
       const parts = valuesOf(own.forward(input, input.clone(), input.clone(), { isCausal: true }).output);
-      for (const [at, value] of parts.entries()) expect(value).toBeCloseTo(whole[at]!, 5);
+      for (const [at, value] of parts.entries()) expect(value).toBeCloseTo(whole[at], 5);
     });
   });
 
@@ -113,8 +113,8 @@ describe("stacks of transformer layers are built as in PyTorch", () => {
     const layer = new nn.TransformerEncoderLayer(8, 2, { ...options, dtype: "float64" });
     const encoder = new nn.TransformerEncoder(layer, 2);
     const [first, second] = encoder.layers;
-    expect(first!.linear1.weight).not.toBe(layer.linear1.weight);
-    expect(valuesOf(second!.linear1.weight as Tensor)).toEqual(valuesOf(layer.linear1.weight as Tensor));
+    expect(first.linear1.weight).not.toBe(layer.linear1.weight);
+    expect(valuesOf(second.linear1.weight as Tensor)).toEqual(valuesOf(layer.linear1.weight as Tensor));
     expect([...encoder.namedParameters().keys()].slice(0, 2)).toEqual([
       ...["layers.0.self_attn.in_proj_weight", "layers.0.self_attn.in_proj_bias"],
     ]);
@@ -145,12 +145,12 @@ describe("stacks of transformer layers are built as in PyTorch", () => {
     const model = new nn.Transformer(16, 2, 2, 1, 24, { ...seeded(), batchFirst: true });
     for (const [name, own] of model.namedParameters()) {
       if (own.rank < 2) continue;
-      const bound = Math.sqrt(6 / (own.shape[0]! + own.shape[1]!));
+      const bound = Math.sqrt(6 / (own.shape[0] + own.shape[1]));
       const largest = Math.max(...valuesOf(own).map(Math.abs));
       expect([name, largest <= bound, largest > 0.9 * bound]).toEqual([name, true, true]);
     }
     const [first, second] = model.encoder.layers;
-    expect(valuesOf(first!.linear1.weight as Tensor)).not.toEqual(valuesOf(second!.linear1.weight as Tensor));
+    expect(valuesOf(first.linear1.weight as Tensor)).not.toEqual(valuesOf(second.linear1.weight as Tensor));
     const added = nn.Transformer.generateSquareSubsequentMask(2).toArray();
     expect(added).toEqual([[0, Number.NEGATIVE_INFINITY], [0, 0]]); // biome-ignore format: rows
   });

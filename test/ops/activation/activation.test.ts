@@ -36,16 +36,16 @@ const risen = { low: -0.6, high: 8 } as const;
  */
 const exponentRoundings = (blocks: readonly Block[], values: readonly number[]): number[] =>
   values.map((value, at) => {
-    const x = blocks[0]!.values[at]!;
-    return blocks[0]!.dtype === "float64" && Number.isFinite(x) ? Math.abs(value) * (8 + 2 * x ** 4) : 6 * 2 ** -118;
+    const x = blocks[0].values[at];
+    return blocks[0].dtype === "float64" && Number.isFinite(x) ? Math.abs(value) * (8 + 2 * x ** 4) : 6 * 2 ** -118;
   });
 
 /** Oracles that integrate are slow. */
-const isSmall = ({ inputs: [spec] }: Sample): boolean => spec!.shape.reduce((count, size) => count * size, 1) < 2000;
+const isSmall = ({ inputs: [spec] }: Sample): boolean => spec.shape.reduce((count, size) => count * size, 1) < 2000;
 
 const activation = (name: string, compute: (x: Tensor) => Tensor, formula: (x: number) => number): OperationRow => ({
   name,
-  compute: ([x]) => compute(x!),
+  compute: ([x]) => compute(x),
   dtypes: floats,
   samples: [...unarySamples(risen).filter(isSmall), sampleOf("specials", specials)],
   oracle: (blocks) => {
@@ -62,10 +62,10 @@ testTable("activations", [
   activation("silu", silu, oracle.silu.value),
   {
     name: "swiglu",
-    compute: ([gate, up]) => swiglu(gate!, up!),
+    compute: ([gate, up]) => swiglu(gate, up),
     dtypes: floats,
     samples: binarySamples(risen),
-    oracle: (blocks) => mapped(blocks, (gate, up) => oracle.silu.value(gate!) * up!),
+    oracle: (blocks) => mapped(blocks, (gate, up) => oracle.silu.value(gate) * up),
     accuracy: { ulps: 7 },
     elementwise: true,
     gradient: true,
@@ -97,9 +97,9 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
     withBackend(backend, () => {
       const operands = [leaf([3, 4], 1), leaf([3, 1], 2), leaf([4], 3)] as const;
       gradcheck(gradientOf(swiglu), [...operands]);
-      const first = (cotangent: Tensor, gate: Tensor, up: Tensor) => gradientOf(swiglu)(cotangent, gate, up)[0]!;
+      const first = (cotangent: Tensor, gate: Tensor, up: Tensor) => gradientOf(swiglu)(cotangent, gate, up)[0];
       gradcheck(first, [...operands]);
-      const second = (cotangent: Tensor, gate: Tensor, up: Tensor) => gradientOf(swiglu)(cotangent, gate, up)[1]!;
+      const second = (cotangent: Tensor, gate: Tensor, up: Tensor) => gradientOf(swiglu)(cotangent, gate, up)[1];
       gradcheck(second, [...operands]);
     });
   });
@@ -117,7 +117,7 @@ describe.each(tested)("activations on %s", (backend) => {
         const y = compute(x);
         expect(numbers(y).map((value) => value + 0)).toEqual([0, 1 / 0, Number.NaN, 0, Math.fround(3e38)]);
         const [gradient] = grad([y], [x], { gradOutputs: [tensor([1, 1, 1, 1, 1])] });
-        expect(numbers(gradient!).map((value) => value + 0)).toEqual([0, 1, Number.NaN, 0, 1]);
+        expect(numbers(gradient).map((value) => value + 0)).toEqual([0, 1, Number.NaN, 0, 1]);
       }
     });
   });
@@ -132,24 +132,24 @@ describe.each(tested)("activations on %s", (backend) => {
     const weights = makeBlock({ shape: [5, 7] }, "float32", random).values;
     const from = (index: number, half: number) =>
       _name === "halves" ? half * 7 + (index % 7) : 2 * (index % 7) + half;
-    const of = (index: number, half: number) => block.values[Math.floor(index / 7) * 14 + from(index, half)]!;
+    const of = (index: number, half: number) => block.values[Math.floor(index / 7) * 14 + from(index, half)];
     const wanted = new Array<number>(70).fill(0);
     for (let index = 0; index < 35; index++) {
       const [gate, up, row] = [of(index, 0), of(index, 1), Math.floor(index / 7) * 14];
-      wanted[row + from(index, 0)] = weights[index]! * up * oracle.silu.derivative(gate);
-      wanted[row + from(index, 1)] = weights[index]! * oracle.silu.value(gate);
+      wanted[row + from(index, 0)] = weights[index] * up * oracle.silu.derivative(gate);
+      wanted[row + from(index, 1)] = weights[index] * oracle.silu.value(gate);
     }
     withBackend(backend, () => {
       const x = place(block, "offset", backend, random);
       x.requiresGrad = true;
       const [gate, up] = parts(x) as readonly Tensor[];
-      const y = swiglu(gate!, up!);
+      const y = swiglu(gate, up);
       const values = Array.from({ length: 35 }, (_, index) => oracle.silu.value(of(index, 0)) * of(index, 1));
       const near = (got: readonly number[], want: readonly number[]) =>
-        want.filter((value, at) => !(Math.abs(got[at]! - value) <= 1e-6 * Math.max(1, Math.abs(value))));
+        want.filter((value, at) => !(Math.abs(got[at] - value) <= 1e-6 * Math.max(1, Math.abs(value))));
       expect(near(numbers(y), values)).toEqual([]);
       const [gradient] = grad([y], [x], { gradOutputs: [tensor(weights, { shape: [5, 7] })] });
-      expect(near(numbers(gradient!), wanted)).toEqual([]);
+      expect(near(numbers(gradient), wanted)).toEqual([]);
     });
   });
 });
@@ -185,6 +185,6 @@ describe("activations on cpu equal those of one thread", () => {
     configure(native, "threads", "4");
     expect(withBackend("cpu", computed)).toEqual(single);
     for (const [at, values] of wanted.entries())
-      expect(compare("float32", single[at]!, values, undefined, { scaleUlps: 2 })).toBeUndefined();
+      expect(compare("float32", single[at], values, undefined, { scaleUlps: 2 })).toBeUndefined();
   });
 });

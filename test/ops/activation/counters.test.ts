@@ -40,7 +40,7 @@ function watched<Result>(dtype: DType, body: () => Result) {
   watch(false);
   expect(findings).toEqual([]);
   expect(dispatches.map(({ count }) => count)).toEqual([1]);
-  const { device_bytes_read: read, device_bytes_written: written } = dispatches[0]!.counters;
+  const { device_bytes_read: read, device_bytes_written: written } = dispatches[0].counters;
   return { result, read: read / bytesOf(dtype), written: written / bytesOf(dtype) };
 }
 

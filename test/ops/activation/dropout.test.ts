@@ -32,12 +32,12 @@ function isKept(p: number, index: number): boolean {
 
 const row = (p: number): OperationRow => ({
   name: `dropout ${p}`,
-  compute: ([x]) => dropout(x!, { p, generator: new Generator(SEED) }),
+  compute: ([x]) => dropout(x, { p, generator: new Generator(SEED) }),
   dtypes: floats,
   samples: unarySamples(),
   oracle: ([x]) => ({
-    shape: x!.shape,
-    values: x!.values.map((value, index) => (isKept(p, index) ? value / (1 - p) : 0)),
+    shape: x.shape,
+    values: x.values.map((value, index) => (isKept(p, index) ? value / (1 - p) : 0)),
   }),
   accuracy: { ulps: 1 },
   gradient: true,
@@ -59,7 +59,7 @@ describe.each(tested)("dropout on %s", (backend) => {
       const start = generator.getState();
       const y = dropout(leaf, { p: 0.25, generator });
       const [gradient] = grad([y], [leaf], { gradOutputs: [full([41, 50], 2, { dtype: "float32" })] });
-      expect(numbers(gradient!)).toEqual(numbers(y).map((value) => 2 * value));
+      expect(numbers(gradient)).toEqual(numbers(y).map((value) => 2 * value));
       generator.setState(start);
       expect(numbers(dropout(x, { p: 0.25, generator }))).toEqual(numbers(y));
       expect(numbers(dropout(x, { p: 0.25, generator }))).not.toEqual(numbers(y));
@@ -75,7 +75,7 @@ describe.each(tested)("dropout on %s", (backend) => {
       const y = dropout(x, { p: 1 });
       expect(numbers(y)).toEqual([0, 0, 0, 0, 0]);
       const [gradient] = grad([y], [x], { gradOutputs: [full([5], Number.POSITIVE_INFINITY)] });
-      expect(numbers(gradient!)).toEqual([0, 0, 0, 0, 0]);
+      expect(numbers(gradient)).toEqual([0, 0, 0, 0, 0]);
     });
   });
 

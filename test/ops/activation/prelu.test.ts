@@ -14,7 +14,7 @@ const sample = (x: OperandSpec, weight: OperandSpec): Sample => ({ inputs: [x, w
 const row: OperationRow = {
   name: "prelu",
   compute: ([x, weight]) =>
-    sameShape(weight!.shape, x!.shape) ? leaky(x!, weight!) : prelu(x!, weight!.rank > 1 ? flatten(weight!) : weight!),
+    sameShape(weight.shape, x.shape) ? leaky(x, weight) : prelu(x, weight.rank > 1 ? flatten(weight) : weight),
   dtypes: floats,
   samples: [
     sample({ shape: [7] }, { shape: [1] }),
@@ -26,7 +26,7 @@ const row: OperationRow = {
     sample({ shape: [2, 4, 3, 5] }, { shape: [4, 1, 1] }),
     sample({ shape: [6, 5], layout: "transposed" }, { shape: [5], layout: "strided" }),
   ],
-  oracle: (blocks) => mapped(blocks, (x, weight) => (x! > 0 ? x! : x! * weight!)),
+  oracle: (blocks) => mapped(blocks, (x, weight) => (x > 0 ? x : x * weight)),
   accuracy: { ulps: 0.1 },
   elementwise: true,
   gradient: true,

@@ -21,14 +21,14 @@ describe.each(tested)("rrelu and alphaDropout on %s", (backend) => {
     const x = on(() => leafOf(randn([4000], { generator: new Generator(11) })));
     const y = on(() => library.rrelu(x, 0.25, 0.75, { training: true, generator: generator() }));
     const [slopes] = on(() => grad([library.sum(y)], [x]));
-    const [before, after, drawn] = [x, y, slopes!].map(listOf) as [number[], number[], number[]];
+    const [before, after, drawn] = [x, y, slopes].map(listOf) as [number[], number[], number[]];
     const below = before.flatMap((own, at) => (own <= 0 ? [at] : []));
     for (const [at, own] of before.entries()) {
-      expect(after[at]).toBe(Math.fround(own * drawn[at]!));
+      expect(after[at]).toBe(Math.fround(own * drawn[at]));
       if (own > 0) expect(drawn[at]).toBe(1);
-      else expect(drawn[at]! >= 0.25 && drawn[at]! < 0.75).toBe(true);
+      else expect(drawn[at] >= 0.25 && drawn[at] < 0.75).toBe(true);
     }
-    expect(Math.abs(meanOf(below.map((at) => drawn[at]!)) - 0.5)).toBeLessThan(0.03);
+    expect(Math.abs(meanOf(below.map((at) => drawn[at])) - 0.5)).toBeLessThan(0.03);
     expect(on(() => listOf(library.rrelu(tensor([-2, 3]), 0.25, 0.75)))).toEqual([-1, 3]);
   });
 
@@ -39,20 +39,20 @@ describe.each(tested)("rrelu and alphaDropout on %s", (backend) => {
     const [soft, hard] = on(() => [sample(false), sample(true)]) as [Tensor, Tensor];
     for (const own of listOf(on(() => library.sum(soft, 1)))) expect(Math.abs(own - 1)).toBeLessThan(1e-5);
     const shares = listOf(on(() => library.mean(hard, 0)));
-    for (const [at, share] of [1 / 8, 2 / 8, 5 / 8].entries()) expect(Math.abs(shares[at]! - share)).toBeLessThan(0.05);
+    for (const [at, share] of [1 / 8, 2 / 8, 5 / 8].entries()) expect(Math.abs(shares[at] - share)).toBeLessThan(0.05);
     expect(on(() => listOf(library.argmax(hard, { dim: 1 }).to("float32")))).toEqual(
       on(() => listOf(library.argmax(soft, { dim: 1 }).to("float32"))),
     );
     const weights = on(() => randn([rows, 3], { generator: new Generator(3) }));
-    const gradientOf = (y: Tensor) => on(() => listOf(grad([y], [logits], { gradOutputs: [weights] })[0]!));
+    const gradientOf = (y: Tensor) => on(() => listOf(grad([y], [logits], { gradOutputs: [weights] })[0]));
     const gradient = gradientOf(soft);
     expect(gradientOf(hard)).toEqual(gradient);
     // tau · ∂/∂logits = y (w − Σ y w)
     const [y, w] = [listOf(soft), listOf(weights)];
     for (const [at, got] of gradient.slice(0, 30).entries()) {
       const row = 3 * Math.floor(at / 3);
-      const average = [0, 1, 2].reduce((sum, own) => sum + y[row + own]! * w[row + own]!, 0);
-      expect(Math.abs(got - (y[at]! * (w[at]! - average)) / 0.7)).toBeLessThan(1e-5);
+      const average = [0, 1, 2].reduce((sum, own) => sum + y[row + own] * w[row + own], 0);
+      expect(Math.abs(got - (y[at] * (w[at] - average)) / 0.7)).toBeLessThan(1e-5);
     }
   });
 
@@ -73,11 +73,11 @@ describe.each(tested)("rrelu and alphaDropout on %s", (backend) => {
     const x = on(() => leafOf(ones([30, 20, ...behind])));
     const y = on(() => drop(x, 0.25, { generator: generator() }));
     const channels = on(() => library.reshape(y, [600, -1])).toArray() as number[][];
-    const first = channels.map(([own]) => own!);
+    const first = channels.map(([own]) => own);
     for (const channel of channels) expect(new Set(channel).size).toBe(1);
     expect([...new Set(first)].toSorted()).toEqual([0, Math.fround(4 / 3)]);
     expect(Math.abs(first.filter((own) => own === 0).length / 600 - 0.25)).toBeLessThan(0.07);
-    expect(on(() => listOf(grad([library.sum(y)], [x])[0]!))).toEqual(listOf(y));
+    expect(on(() => listOf(grad([library.sum(y)], [x])[0]))).toEqual(listOf(y));
     expect(drop(x, 0.25, false)).toBe(x);
     expect(on(() => drop(ones([4, ...behind]), 0.5)).shape).toEqual([4, ...behind]);
   });
@@ -90,9 +90,9 @@ describe.each(tested)("rrelu and alphaDropout on %s", (backend) => {
     const wanted = (own: number): number => scale * own + shift;
     for (const drop of [library.alphaDropout, library.featureAlphaDropout]) {
       const y = on(() => drop(x, p, { generator: generator() }));
-      const gradient = on(() => listOf(grad([library.sum(y)], [x])[0]!));
+      const gradient = on(() => listOf(grad([library.sum(y)], [x])[0]));
       const [before, after] = [listOf(x), listOf(y)];
-      const kept = after.map((own, at) => Math.abs(own - wanted(before[at]!)) < 1e-5);
+      const kept = after.map((own, at) => Math.abs(own - wanted(before[at])) < 1e-5);
       for (const [at, own] of after.entries()) if (!kept[at]) expect(Math.abs(own - wanted(lowest))).toBeLessThan(1e-5);
       expect(gradient).toEqual(kept.map((own) => (own ? Math.fround(scale) : 0)));
       expect(Math.abs(meanOf(kept.map(Number)) - 0.7)).toBeLessThan(0.02);

@@ -33,12 +33,12 @@ export const activationRow = (
   { values, ulps = 4, isMultipleOfExponential = false }: ActivationOptions = {},
 ): OperationRow => ({
   name,
-  compute: ([x]) => compute(x!),
+  compute: ([x]) => compute(x),
   dtypes: floats,
   samples: [...unarySamples(values), sampleOf("specials", specials)],
   oracle: (blocks) => {
     const expected = mapped(blocks, formula);
-    const isFaint = isMultipleOfExponential && blocks[0]!.dtype !== "float64";
+    const isFaint = isMultipleOfExponential && blocks[0].dtype !== "float64";
     return isFaint ? { ...expected, roundings: expected.values.map(() => faintest) } : expected;
   },
   accuracy: { ulps },
@@ -80,7 +80,7 @@ export function testDerivatives(
     withBackend(backend, () => {
       const x = tensor([...at], { requiresGrad: true });
       const [found] = grad([compute(x)], [x], { gradOutputs: [tensor(at.map(() => 1))] });
-      const values = Array.from(found!.dataSync() as Float32Array, (value) => value + 0); // -0 is 0
+      const values = Array.from(found.dataSync() as Float32Array, (value) => value + 0); // -0 is 0
       expect(values).toEqual(are.map(Math.fround));
     });
   });

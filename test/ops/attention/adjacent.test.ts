@@ -28,9 +28,9 @@ interface Cut {
 
 /** The parts of `x` [B, T, all heads · D] as heads. */
 function cut(x: Tensor, { heads, order }: Cut): [Tensor, Tensor, Tensor] {
-  const sizes = heads.map((_, at) => heads[order.indexOf(at)]! * D);
+  const sizes = heads.map((_, at) => heads[order.indexOf(at)] * D);
   const parts = split(x, sizes, { dim: 2 }).map((part) => transpose(unflatten(part, 2, [-1, D]), 1, 2));
-  return order.map((at) => parts[at]!) as [Tensor, Tensor, Tensor];
+  return order.map((at) => parts[at]) as [Tensor, Tensor, Tensor];
 }
 
 /** Returns the gradient of the tensor that is cut, and the copying operations that ran for it. */
@@ -55,8 +55,8 @@ const cuts: Readonly<Record<string, Cut>> = {
 describe.each(tested)("attention on parts of one tensor, on %s", (backend) => {
   test.each(Object.keys(cuts))("%s need no copy, and have the same bits as separate tensors", (name) => {
     on(backend, () => {
-      const together = gradientOf(cuts[name]!, (x) => x);
-      const apart = gradientOf(cuts[name]!, (x) => transpose(clone(transpose(x, 1, 2)), 1, 2));
+      const together = gradientOf(cuts[name], (x) => x);
+      const apart = gradientOf(cuts[name], (x) => transpose(clone(transpose(x, 1, 2)), 1, 2));
       expect(bitsOf(together.gradient)).toBe(bitsOf(apart.gradient));
       expect(together.copies).toBe(0);
       expect(apart.copies).toBeGreaterThan(0);
@@ -70,7 +70,7 @@ describe.each(tested)("attention on parts of one tensor, on %s", (backend) => {
       const [own, apart] = [(x: Tensor) => x, (x: Tensor) => transpose(clone(transpose(x, 1, 2)), 1, 2)].map((make) =>
         gradientOf(other, make),
       );
-      expect(bitsOf(own!.gradient)).toBe(bitsOf(apart!.gradient));
+      expect(bitsOf(own.gradient)).toBe(bitsOf(apart.gradient));
     });
   });
 });

@@ -89,7 +89,7 @@ describe.each(ways)("the backward pass of attention on $name", (way) => {
       const expectTimes = (times: number) => {
         for (const [at, operand] of operands.entries())
           for (const [index, value] of numbers(operand.grad!).entries())
-            expect(value).toBeCloseTo(times * once[at]![index]!, 5);
+            expect(value).toBeCloseTo(times * once[at][index], 5);
       };
       backward(out, cotangent, { retainGraph: true });
       expectTimes(1);
@@ -108,9 +108,9 @@ describe.each(ways)("the backward pass of attention on $name", (way) => {
       const [whole] = gradients(outputOf([x, x, x], { path: way.path }), [x]);
       const apart = [x, x, x].map((each) => mul(each, 1) as Tensor) as [Tensor, Tensor, Tensor];
       const parts = gradients(outputOf(apart, { path: way.path }), apart);
-      for (const [at, value] of whole!.entries())
+      for (const [at, value] of whole.entries())
         expect(value).toBeCloseTo(
-          parts.reduce((total, part) => total + part[at]!, 0),
+          parts.reduce((total, part) => total + part[at], 0),
           5,
         );
     });
@@ -123,9 +123,9 @@ describe.each(ways)("the backward pass of attention on $name", (way) => {
         const operands = inputs();
         const all = gradients(outputOf(operands, { ...dropping(), path: way.path }), operands);
         for (const [at, operand] of operands.entries()) operand.requiresGrad = which.includes(at);
-        const some = which.map((at) => operands[at]!);
+        const some = which.map((at) => operands[at]);
         const own = gradients(outputOf(operands, { ...dropping(), path: way.path }), some);
-        expect(own).toEqual(which.map((at) => all[at]!));
+        expect(own).toEqual(which.map((at) => all[at]));
       });
     },
   );
@@ -147,7 +147,7 @@ describe.each(ways)("the backward pass of attention on $name", (way) => {
       const cotangent = transpose(randn([2, 5, 3, 4], { generator: new Generator(2) }), 1, 2);
       const [through] = grad(out, [x], { gradOutputs: [cotangent], retainGraph: true });
       const [direct] = grad(out, [q], { gradOutputs: [cotangent.contiguous()] });
-      expect(numbers(through!)).toEqual(numbers(transpose(direct!, 1, 2)));
+      expect(numbers(through)).toEqual(numbers(transpose(direct, 1, 2)));
     });
   });
 });
@@ -175,7 +175,7 @@ test.each(changes)("forward on %s and backward on %s give the same gradients", (
     });
   const expected = passes("reference", "reference");
   for (const [at, gradient] of passes(from, to).entries())
-    for (const [index, value] of gradient.entries()) expect(value).toBeCloseTo(expected[at]![index]!, 5);
+    for (const [index, value] of gradient.entries()) expect(value).toBeCloseTo(expected[at][index], 5);
 });
 
 test("a tensor that was changed in place later is detected", () => {
@@ -191,8 +191,8 @@ describe("gradients of third order", () => {
       const [q, k, v] = inputs();
       const create = { createGraph: true };
       const [first] = grad(sum(flashAttention(q, k, v, { path })), [q], create);
-      const [second] = grad(sum(mul(first!, first!)), [q], create);
-      return grad(sum(mul(second!, second!)), [q])[0]!;
+      const [second] = grad(sum(mul(first, first)), [q], create);
+      return grad(sum(mul(second, second)), [q])[0];
     });
 
   test("third-order gradients are rejected if attention is fused", () => {

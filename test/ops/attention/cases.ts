@@ -100,7 +100,7 @@ export function goTogether(names: readonly OptionName[]): boolean {
 export function caseOf(names: readonly OptionName[], [batch, queries, keys, dim, valueDim]: Sizes, seed: number) {
   const random = new Random(seed);
   const merged: Options = Object.assign({}, ...names.map((name) => options[name]));
-  const layout = () => layouts[random.integer(0, layouts.length - 1)]!;
+  const layout = () => layouts[random.integer(0, layouts.length - 1)];
   const sizes = { batch: merged.packed ? 1 : batch, queries, keys, dim, valueDim };
   const drawn: AttentionCase = { name: "", ...merged, ...sizes, layouts: [layout(), layout(), layout(), layout()] };
   return {
@@ -128,7 +128,7 @@ export const pairs: readonly (readonly [OptionName, OptionName])[] = optionNames
 export const pairsWith = (name: OptionName): AttentionCase[] =>
   pairs
     .filter(([first]) => first === name)
-    .map((names, at) => caseOf(names, smallSizes[(at + name.length) % smallSizes.length]!, 977 * at + name.length));
+    .map((names, at) => caseOf(names, smallSizes[(at + name.length) % smallSizes.length], 977 * at + name.length));
 
 const pairKey = (names: readonly OptionName[]): string => names.toSorted().join("+");
 
@@ -171,7 +171,7 @@ export const broadcasts: readonly AttentionCase[] = Array.from({ length: 15 }, (
 /** Each triple in one size. */
 export function triples(seed: number): AttentionCase[] {
   const random = new Random(seed);
-  return drawTriples(seed).map((names, at) => caseOf(names, smallSizes[random.integer(0, smallSizes.length - 1)]!, at));
+  return drawTriples(seed).map((names, at) => caseOf(names, smallSizes[random.integer(0, smallSizes.length - 1)], at));
 }
 
 /**

@@ -69,7 +69,7 @@ function computedScores(run: () => void): { forward: number; backward: number } 
 function scoresOf(pass: "forward" | "backward"): number {
   const scores = new Float64Array(1);
   scoresCall("attentionScores", { pass }, [scores]);
-  return scores[0]!;
+  return scores[0];
 }
 
 describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
@@ -93,7 +93,7 @@ describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
     // A panel computes the keys of each row for all its rows, including padding.
     const most = pairs + rows * 128;
     const [q, k, v] = [0, 1, 2].map(() => parameter(1, heads, rows, 4));
-    const { forward, backward } = computedScores(() => onCpu(() => results([q!, k!, v!], options, v!)));
+    const { forward, backward } = computedScores(() => onCpu(() => results([q, k, v], options, v)));
     for (const computed of [forward / heads, backward / heads]) {
       expect(computed).toBeGreaterThanOrEqual(pairs);
       expect(computed).toBeLessThanOrEqual(most);
@@ -139,7 +139,7 @@ describe("few queries use several chunks of keys", () => {
       configure(native, "threads", threads);
       return numbersOf(onCpu(() => flashAttention(q, k, v, { causal: true })));
     });
-    for (const other of others) expect(other).toEqual(first!);
+    for (const other of others) expect(other).toEqual(first);
   });
 
   test("with few queries, a value that is not finite affects only the queries that attend to it", () => {
@@ -148,8 +148,8 @@ describe("few queries use several chunks of keys", () => {
     const [quiet, loud] = [v, last].map((values) =>
       numbersOf(onCpu(() => flashAttention(q, k, values, { causal: true }))),
     );
-    expect(loud!.slice(0, 8)).toEqual(quiet!.slice(0, 8));
-    expect(loud!.slice(8).every(Number.isNaN)).toBe(true);
+    expect(loud.slice(0, 8)).toEqual(quiet.slice(0, 8));
+    expect(loud.slice(8).every(Number.isNaN)).toBe(true);
   });
 });
 
@@ -165,8 +165,8 @@ test.each([
     configure(native, "threads", threads);
     return allOf(onCpu(() => results([q, k, v, bias, sinks], options, gradOut)));
   });
-  expect(first!.flat().every(Number.isFinite)).toBe(true);
-  for (const other of others) expect(other).toEqual(first!);
+  expect(first.flat().every(Number.isFinite)).toBe(true);
+  for (const other of others) expect(other).toEqual(first);
 });
 
 test("small heads, several of which one thread computes together, have the same bits on any number of threads", () => {
@@ -175,8 +175,8 @@ test("small heads, several of which one thread computes together, have the same 
     configure(native, "threads", threads);
     return allOf(onCpu(() => results([q, k, v], { causal: true }, gradOut)));
   });
-  expect(first!.flat().every(Number.isFinite)).toBe(true);
-  for (const other of others) expect(other).toEqual(first!);
+  expect(first.flat().every(Number.isFinite)).toBe(true);
+  for (const other of others) expect(other).toEqual(first);
 });
 
 test("short heads are correct in panels of each width", () => {
@@ -192,7 +192,7 @@ describe("the memory of attention is linear", () => {
     const before = cpuStatistics(native).liveBytes;
     const withLimit = (limit: number) => {
       native.orchard_cpu_set_memory_limit(before + limit);
-      return onCpu(() => results(leaves, { causal: true, dropout: 0.1 }, leaves[0]!));
+      return onCpu(() => results(leaves, { causal: true, dropout: 0.1 }, leaves[0]));
     };
     return withLimit;
   };
@@ -214,7 +214,7 @@ describe("the memory of attention is linear", () => {
 
 describe("rows that are not finite", () => {
   const values = (x: Tensor, rows: readonly number[], value: number): Tensor => {
-    const width = x.shape[3]!;
+    const width = x.shape[3];
     const all = numbersOf(x).map((own, at) => (rows.includes(Math.floor(at / width)) ? value : own));
     return tensor(all, { shape: x.shape, requiresGrad: true });
   };
@@ -227,21 +227,21 @@ describe("rows that are not finite", () => {
     "a gradient of %d affects the values that its row attends to, and no other",
     (loud) => {
       const [, , gradQ, gradK, gradV] = run(q, values(gradOut, [30], loud));
-      for (const gradient of [gradK!, gradV!]) {
-        expect(rowsOf(gradient, 31, 60)).toEqual(rowsOf(gradient === gradK ? quiet[3]! : quiet[4]!, 31, 60));
+      for (const gradient of [gradK, gradV]) {
+        expect(rowsOf(gradient, 31, 60)).toEqual(rowsOf(gradient === gradK ? quiet[3] : quiet[4], 31, 60));
         expect(rowsOf(gradient, 0, 31).some(Number.isFinite)).toBe(false);
       }
-      expect(rowsOf(gradQ!, 0, 30)).toEqual(rowsOf(quiet[2]!, 0, 30));
+      expect(rowsOf(gradQ, 0, 30)).toEqual(rowsOf(quiet[2], 0, 30));
     },
   );
 
   test("a query of NaN affects the keys that it attends to, and no other", () => {
     const [out, , gradQ, gradK] = run(values(q, [30], Number.NaN), gradOut);
-    expect(rowsOf(gradK!, 31, 60)).toEqual(rowsOf(quiet[3]!, 31, 60));
-    expect(rowsOf(gradK!, 0, 31).every(Number.isNaN)).toBe(true);
+    expect(rowsOf(gradK, 31, 60)).toEqual(rowsOf(quiet[3], 31, 60));
+    expect(rowsOf(gradK, 0, 31).every(Number.isNaN)).toBe(true);
     for (const [own, wanted] of [
-      [out!, quiet[0]!],
-      [gradQ!, quiet[2]!],
+      [out, quiet[0]],
+      [gradQ, quiet[2]],
     ] as const) {
       expect(rowsOf(own, 0, 30)).toEqual(rowsOf(wanted, 0, 30));
       expect(rowsOf(own, 30, 31).every(Number.isNaN)).toBe(true);
@@ -253,7 +253,7 @@ describe("rows that are not finite", () => {
     const key = values(k, [30], loud);
     const of = (wanted: Tensor[]) => onCpu(() => grad(sum(flashAttention(q, key, v, { causal: true })), wanted));
     const [, gradK] = of([q, key]);
-    expect(numbersOf(of([key])[0]!)).toEqual(numbersOf(gradK!));
+    expect(numbersOf(of([key])[0])).toEqual(numbersOf(gradK));
   });
 
   test("rows that attend to nothing contribute nothing, regardless of their contents", () => {

@@ -106,8 +106,8 @@ function drawExtras(of: AttentionCase, dtype: DType, draw: Draw, random: Random)
 
 /** Draws an operand with some of the four axes of pairs. */
 function drawPairs(of: AttentionCase, sizes: readonly number[], axes: string, draw: (shape: number[]) => Drawn) {
-  const shape = sizes.map((size, axis) => (axes.includes("bhij"[axis]!) ? size : 1));
-  const whole = of.withoutHeads && axes.includes("b") ? shape.toSpliced(1, 1) : shape.slice("bhij".indexOf(axes[0]!));
+  const shape = sizes.map((size, axis) => (axes.includes("bhij"[axis]) ? size : 1));
+  const whole = of.withoutHeads && axes.includes("b") ? shape.toSpliced(1, 1) : shape.slice("bhij".indexOf(axes[0]));
   const drawn = draw(whole);
   return { drawn, pairs: { shape, values: drawn.values } satisfies Pairs };
 }
@@ -141,8 +141,8 @@ function keepOf(
 
 const sequencesOf = (bounds: { readonly queries: readonly number[]; readonly keys: readonly number[] }): Sequence[] =>
   bounds.queries.slice(1).map((end, at) => ({
-    queryStart: bounds.queries[at]!,
-    queries: end - bounds.queries[at]!,
-    keyStart: bounds.keys[at]!,
-    keys: bounds.keys[at + 1]! - bounds.keys[at]!,
+    queryStart: bounds.queries[at],
+    queries: end - bounds.queries[at],
+    keyStart: bounds.keys[at],
+    keys: bounds.keys[at + 1] - bounds.keys[at],
   }));

@@ -55,7 +55,7 @@ describe.each(backends)("the mask of dropout is the same on %s", (backend) => {
     (queries, keys) => {
       const kept = draw(0.4, [1, 1, queries, keys]).dataSync();
       for (let at = 500; at <= 70_000; at += 500)
-        expect(kept[at]! !== 0).toBe(isKept(0.4, key, 0, 0, keys === 1 ? at : 0, queries === 1 ? at : 0));
+        expect(kept[at] !== 0).toBe(isKept(0.4, key, 0, 0, keys === 1 ? at : 0, queries === 1 ? at : 0));
     },
   );
 
@@ -86,7 +86,7 @@ describe.each(backends)("the mask of dropout is the same on %s", (backend) => {
     for (const step of [1, 2, 3, columns, 2 * columns, columns + 1, rows * columns]) {
       const length = kept.length - step;
       let together = 0;
-      for (let at = 0; at < length; at++) together += kept[at]! === 0 && kept[at + step]! === 0 ? 1 : 0;
+      for (let at = 0; at < length; at++) together += kept[at] === 0 && kept[at + step] === 0 ? 1 : 0;
       expect(Math.abs(together - length / 4)).toBeLessThan(4 * Math.sqrt((length * 3) / 16));
     }
   });
@@ -122,11 +122,11 @@ describe.each(ways)("attention with dropout on $name", (way) => {
       const kept = pairs.map(([h, i, j]) => Number(isKept(0.25, own, 0, h, i, j)));
       expect(Array.from(mask!.dataSync())).toEqual(kept);
       const each = 1 / (0.75 * keys);
-      for (const [at, value] of out.dataSync().entries()) expect(value).toBeCloseTo(kept[at]! * each, 6);
+      for (const [at, value] of out.dataSync().entries()) expect(value).toBeCloseTo(kept[at] * each, 6);
       const [gradient] = grad(out, [v], { gradOutputs: [zeros(out.shape).add(1)] });
-      for (const [at, value] of gradient!.dataSync().entries()) {
+      for (const [at, value] of gradient.dataSync().entries()) {
         const [head, key] = [Math.floor(at / keys ** 2), Math.floor(at / keys) % keys];
-        const column = kept.filter((_, pair) => pairs[pair]![0] === head && pairs[pair]![2] === key);
+        const column = kept.filter((_, pair) => pairs[pair][0] === head && pairs[pair][2] === key);
         expect(value).toBeCloseTo(column.reduce((sum, one) => sum + one, 0) * each, 5);
       }
     });
@@ -165,13 +165,13 @@ describe.each(ways)("attention with dropout on $name", (way) => {
       for (let seed = 0; seed < seeds; seed++) {
         const options = { dropout: p, generator: new Generator(seed), path: way.path } as const;
         for (const [at, value] of flashAttention(q, k, v, options).dataSync().entries()) {
-          sums[at]! += value;
-          squares[at]! += value * value;
+          sums[at] += value;
+          squares[at] += value * value;
         }
       }
       for (const [at, value] of expected.entries()) {
-        const mean = sums[at]! / seeds;
-        const error = Math.sqrt((squares[at]! / seeds - mean * mean) / seeds);
+        const mean = sums[at] / seeds;
+        const error = Math.sqrt((squares[at] / seeds - mean * mean) / seeds);
         expect(Math.abs(mean - value)).toBeLessThan(4 * error);
       }
     });

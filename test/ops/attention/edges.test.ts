@@ -67,7 +67,7 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
       const outOf = (inputs: readonly [Tensor, Tensor, Tensor]) => {
         const out = before(flashAttention(...inputs, { causal: true, path: way.path }));
         const gradOutputs = [randn(out.shape, { generator: new Generator(9) })];
-        return [out, before(grad(out, [inputs[0]], { gradOutputs })[0]!)].map(numbers);
+        return [out, before(grad(out, [inputs[0]], { gradOutputs })[0])].map(numbers);
       };
       expect(on(way, () => outOf(loudly))).toEqual(on(way, () => outOf([q, k, v])));
     });
@@ -109,9 +109,9 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
     const [out, gradQ, , , gradBias] = results(way, [q, k, v], { causal: true, bias }, [bias]);
     const isEmpty = (at: number, width: number) => Math.floor(at / width) % 6 < 3;
     const ofEmpty = (values: number[], width: number) => values.filter((_, at) => isEmpty(at, width));
-    for (const values of [ofEmpty(out!, 4), ofEmpty(gradQ!, 8), ofEmpty(gradBias!, 3)])
+    for (const values of [ofEmpty(out, 4), ofEmpty(gradQ, 8), ofEmpty(gradBias, 3)])
       expect(values).toEqual(values.map(() => 0));
-    expect(out!.filter((value) => value === 0).length).toBe(2 * 3 * 4);
+    expect(out.filter((value) => value === 0).length).toBe(2 * 3 * 4);
     const { logSumExp } = on(way, () =>
       flashAttention(q, k, v, { causal: true, path: way.path, returnLogSumExp: true }),
     );
@@ -134,7 +134,7 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
     expect(numbers(out).every((value) => value === 0)).toBe(true);
     expect(numbers(logSumExp)).toEqual([0.25, 0.25, 0.25, -1.5, -1.5, -1.5]);
     const [gradient] = on(way, () => grad(logSumExp, [sinks], { gradOutputs: [ones([1, 2, 3])] }));
-    expect(numbers(gradient!)).toEqual([3, 3]);
+    expect(numbers(gradient)).toEqual([3, 3]);
   });
 
   test("a sink of −∞ has no effect", () => {
@@ -142,8 +142,8 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
     const sinks = tensor([-Infinity], { requiresGrad: true });
     const mask = tensor([true, false, true]).reshape([3, 1]);
     const [out, , , , gradSinks] = results(way, [q, k, v], { mask, sinks }, [sinks]);
-    expect(out).toEqual(results(way, [q, k, v], { mask })[0]!);
-    expect(gradSinks!.map(Math.abs)).toEqual([0]);
+    expect(out).toEqual(results(way, [q, k, v], { mask })[0]);
+    expect(gradSinks.map(Math.abs)).toEqual([0]);
   });
 
   test("no NaN arises in rows of zeros, forward or backward", () => {
@@ -161,8 +161,8 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
   ] as const)("%s gives the definition's result", (_, q, k, v) => {
     const inputs = [parameter(...q), parameter(...k), parameter(...v)] as const;
     const [out, ...gradients] = results(way, inputs, { causal: true, dropout: 0.1 });
-    expect(out!.length).toBe(q[0] * q[1] * q[2] * v[3]);
-    for (const values of [out!, ...gradients]) expect(values.every((value) => value === 0)).toBe(true);
+    expect(out.length).toBe(q[0] * q[1] * q[2] * v[3]);
+    for (const values of [out, ...gradients]) expect(values.every((value) => value === 0)).toBe(true);
     expect(gradients.map(({ length }) => length)).toEqual(inputs.map(({ size }) => size));
   });
 
@@ -203,14 +203,14 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
         const seen = Math.max(keys - queries + query + 1, 0);
         let total = 0;
         for (let key = 0; key < seen; key++) {
-          const share = kept![query * keys + key]! / (0.75 * seen);
+          const share = kept[query * keys + key] / (0.75 * seen);
           total += (share * key) / keys;
-          gradients[key]! += share;
+          gradients[key] += share;
         }
-        expect(Math.abs(out![query]! - total)).toBeLessThan(1e-4);
+        expect(Math.abs(out[query] - total)).toBeLessThan(1e-4);
       }
-      for (const [key, value] of gradV!.entries())
-        expect(Math.abs(value - gradients[key]!)).toBeLessThan(keys > 1000 ? 1e-9 : 1e-4);
+      for (const [key, value] of gradV.entries())
+        expect(Math.abs(value - gradients[key])).toBeLessThan(keys > 1000 ? 1e-9 : 1e-4);
     },
   );
 
@@ -220,6 +220,6 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
     const expanded = randn([1, 1, 1, 4], { generator }).expand([1, 1, 6, 4]);
     const out = on(way, () => flashAttention(base, k, expanded, { path: way.path }));
     const row = numbers(expanded).slice(0, 4);
-    for (const [at, value] of numbers(out).entries()) expect(value).toBeCloseTo(row[at % 4]!, 5);
+    for (const [at, value] of numbers(out).entries()) expect(value).toBeCloseTo(row[at % 4], 5);
   });
 });

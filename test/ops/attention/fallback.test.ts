@@ -87,13 +87,13 @@ function step({ queries, keys }: Sizes, around: Around = plainly, dtype: "float3
     const { out, dropoutMask } = flashAttention(...operands, options);
     results.push(dropoutMask!, out);
   });
-  around("attentionBackward", () => backward(results[1]!, gradOut));
+  around("attentionBackward", () => backward(results[1], gradOut));
   const gradients = operands.map(({ grad }) => grad!);
   noGrad(() => {
-    for (const [at, operand] of operands.entries()) sub_(operand, mul(gradients[at]!, 0.1));
+    for (const [at, operand] of operands.entries()) sub_(operand, mul(gradients[at], 0.1));
   });
   const [mask, ...values] = [...results, ...gradients, ...operands].map((x) => Array.from(x.dataSync(), Number));
-  return { mask: mask!, values: values.flat() };
+  return { mask: mask, values: values.flat() };
 }
 
 /** Runs only the passes of one operation under `fault`. The forward pass draws the mask too. */
@@ -116,7 +116,7 @@ function expectSame(got: ReturnType<typeof step>, sizes: Sizes): void {
   expect(got.mask).toEqual(expected.mask);
   expect(got.mask).toContain(0);
   expect(got.values).toHaveLength(expected.values.length);
-  for (const [at, value] of got.values.entries()) expect(Math.abs(value - expected.values[at]!)).toBeLessThan(1e-5);
+  for (const [at, value] of got.values.entries()) expect(Math.abs(value - expected.values[at])).toBeLessThan(1e-5);
 }
 
 /** Where an operation ran, and why. */
@@ -212,7 +212,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
     expect(operations.map(waysOf)).toEqual([[elsewhere], [mask], [elsewhere]]);
     const expected = withBackend("reference", () => step(tiled, plainly, "float64"));
     expect(got.mask).toEqual(expected.mask);
-    for (const [at, value] of got.values.entries()) expect(value).toBeCloseTo(expected.values[at]!, 12);
+    for (const [at, value] of got.values.entries()) expect(value).toBeCloseTo(expected.values[at], 12);
   });
 
   test("a step succeeds if forward, mask and backward all fail, each in a different way", () => {

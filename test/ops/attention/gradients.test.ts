@@ -46,7 +46,7 @@ function functionOf({ leaves, options }: Call, way: Way, withLogSumExp: boolean)
   const names = [...leaves.keys()];
   return (...values: Tensor[]): Tensor[] => {
     const [q, k, v] = values as [Tensor, Tensor, Tensor];
-    const named = Object.fromEntries(names.map((name, at) => [name, values[at]!]));
+    const named = Object.fromEntries(names.map((name, at) => [name, values[at]]));
     const generator = new Generator(0).setState(state);
     const { bias, sinks } = named;
     const all = { ...options, bias, sinks, generator, path: way.path, returnLogSumExp: true } as const;
@@ -94,7 +94,7 @@ describe.each(inFloat64)("gradients of attention on $name", (way) => {
 });
 
 const unit = (values: readonly number[]): number[] => values.map((value) => value / Math.sqrt(dot(values, values)));
-const sumOf = (a: readonly number[], b: readonly number[]): number[] => a.map((value, at) => value + b[at]!);
+const sumOf = (a: readonly number[], b: readonly number[]): number[] => a.map((value, at) => value + b[at]);
 
 /**
  * The error of {@link slopeAlong} that rounding causes, at four standard deviations: independent errors of 2⁻²⁴ of each
@@ -105,7 +105,7 @@ const roundingOf = (results: readonly number[][], weights: readonly number[][]):
   4 *
   30 *
   2 ** -24 *
-  Math.hypot(...results.flatMap((each, at) => each.map((value, index) => value * weights[at]![index]!)));
+  Math.hypot(...results.flatMap((each, at) => each.map((value, index) => value * weights[at][index])));
 
 /** Along a direction of length 1, by Richardson extrapolation of central differences, with an error of ε⁴. */
 function slopeAlong(weighted: (step: number) => number): number {
@@ -116,7 +116,7 @@ function slopeAlong(weighted: (step: number) => number): number {
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 
 const dot = (a: readonly number[], b: readonly number[]): number =>
-  a.reduce((total, value, at) => total + value * b[at]!, 0);
+  a.reduce((total, value, at) => total + value * b[at], 0);
 
 describe.each(ways)("gradients in float32 on $name are accurate", (way) => {
   const isSlow = way.backend === "metal"; // usually every other combination there
@@ -135,14 +135,14 @@ describe.each(ways)("gradients in float32 on $name are accurate", (way) => {
         const rounding = roundingOf(results.map(numbersOf), cotangents);
         for (const [at, leaf] of leaves.entries()) {
           const values = numbersOf(leaf);
-          const own = gradients[at]!;
+          const own = gradients[at];
           const random = new Random(at);
           const direction = unit(sumOf(unit(own), unit(own.map(() => random.next() - 0.5))));
           const numerical = slopeAlong((step) => {
-            const moved = Float32Array.from(values, (value, index) => value + step * direction[index]!);
+            const moved = Float32Array.from(values, (value, index) => value + step * direction[index]);
             const inputs = leaves.with(at, tensor(moved, { shape: leaf.shape }));
             return compute(...inputs).reduce(
-              (total, result, index) => total + dot(numbersOf(result), cotangents[index]!),
+              (total, result, index) => total + dot(numbersOf(result), cotangents[index]),
               0,
             );
           });

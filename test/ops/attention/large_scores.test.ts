@@ -70,8 +70,8 @@ function draw({ queries, keys, bias }: Case, side: number): Operands {
   const small = () => Math.round((random.next() * 2 - 1) * 16) / 16;
   const k = wide(keys, () => sixtyFourth(random), side);
   return {
-    q: wide(queries, () => [1, -1, 0.5, 2][Math.floor(random.next() * 4)]!, bias === undefined ? side : 0),
-    k: k.map((row, j) => (j % 5 === 4 ? k[j - 1]! : row)), // ties
+    q: wide(queries, () => [1, -1, 0.5, 2][Math.floor(random.next() * 4)], bias === undefined ? side : 0),
+    k: k.map((row, j) => (j % 5 === 4 ? k[j - 1] : row)), // ties
     ...{ v: rows(keys, valueDim, small), gradOut: rows(queries, valueDim, small) },
   };
 }
@@ -112,33 +112,33 @@ function attention({ of, side, q, k, v, gradOut, keep }: Setup, { store, sum: ro
     sinks: zeros(of.sink === undefined ? 0 : 1, 1),
   };
   const addTo = (sums: number[], at: number, value: number) => {
-    sums[at] = round(sums[at]! + term(round(value)));
+    sums[at] = round(sums[at] + term(round(value)));
   };
   const dot = (a: readonly number[], b: readonly number[]) =>
-    a.reduce((total, value, at) => round(total + term(round(value * b[at]!))), 0);
+    a.reduce((total, value, at) => round(total + term(round(value * b[at]))), 0);
   for (const [i, query] of q.entries()) {
     const attended = k.flatMap((_, j) => (of.attends?.(i, j) === false ? [] : [j]));
-    const scores = attended.map((j) => query.reduce((s, value, d) => s + value * k[j]![d]!, of.bias ?? 0));
+    const scores = attended.map((j) => query.reduce((s, value, d) => s + value * k[j][d], of.bias ?? 0));
     const sinks = of.sink === undefined ? [] : [16 * side * side + of.sink];
     const most = Math.max(...scores, ...sinks);
     const parts = [...scores, ...sinks].map((s) => round(Math.exp(s - most)));
     const whole = parts.reduce((total, part) => round(total + part), 0);
-    const p = attended.map((_, at) => round(parts[at]! / whole));
+    const p = attended.map((_, at) => round(parts[at] / whole));
     for (const [at, j] of attended.entries())
       for (let e = 0; e < valueDim; e++) {
-        const weight = store(p[at]! * keep(i, j));
-        addTo(results.out, i * valueDim + e, weight * v[j]![e]!);
-        addTo(results.v, j * valueDim + e, weight * gradOut[i]![e]!);
+        const weight = store(p[at] * keep(i, j));
+        addTo(results.out, i * valueDim + e, weight * v[j][e]);
+        addTo(results.v, j * valueDim + e, weight * gradOut[i][e]);
       }
     const own = results.out.slice(i * valueDim, (i + 1) * valueDim).map(store);
-    const delta = dot(gradOut[i]!, own);
+    const delta = dot(gradOut[i], own);
     for (const [at, j] of attended.entries()) {
-      const incoming = keep(i, j) * dot(gradOut[i]!, v[j]!);
-      const ds = store(p[at]! * (magnitudes ? incoming + delta : round(incoming - delta)));
+      const incoming = keep(i, j) * dot(gradOut[i], v[j]);
+      const ds = store(p[at] * (magnitudes ? incoming + delta : round(incoming - delta)));
       if (of.bias !== undefined) addTo(results.bias, i * k.length + j, ds);
       for (let d = 0; d < dim; d++) {
-        addTo(results.q, i * dim + d, ds * k[j]![d]!);
-        addTo(results.k, j * dim + d, ds * query[d]!);
+        addTo(results.q, i * dim + d, ds * k[j][d]);
+        addTo(results.k, j * dim + d, ds * query[d]);
       }
     }
     if (sinks.length > 0) addTo(results.sinks, 0, -round(parts.at(-1)! / whole) * delta);
@@ -152,7 +152,7 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 const largest = (values: readonly number[]) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 function leaf(rows: Matrix, dtype: DType): Tensor {
-  const shape = [1, 1, rows.length, rows[0]!.length];
+  const shape = [1, 1, rows.length, rows[0].length];
   return tensor(rows.flat(), { shape, dtype: dtype as "float32", requiresGrad: true });
 }
 
@@ -185,8 +185,8 @@ function compute({ q, k, v, gradOut }: Operands, of: Case, side: number, dtype: 
     const all = [...leaves, ...(bias ? [bias] : []), ...(sinks ? [sinks] : [])];
     const [gradQ, gradK, gradV, further] = grad(out, all, { gradOutputs: [detach(leaf(gradOut, dtype))] }).map(numbers);
     const kept = of.options?.dropout && numbers(dropoutMask!);
-    const ofOptions = { bias: bias ? further! : [], sinks: sinks ? further! : [] };
-    return { got: { out: numbers(out), q: gradQ!, k: gradK!, v: gradV!, ...ofOptions }, kept };
+    const ofOptions = { bias: bias ? further : [], sinks: sinks ? further : [] };
+    return { got: { out: numbers(out), q: gradQ, k: gradK, v: gradV, ...ofOptions }, kept };
   });
 }
 
@@ -203,7 +203,7 @@ function check(setup: Setup, got: Results, dtype: DType): void {
   ].map((rounding) => attention(setup, rounding)) as [Results, Results, Results];
   const unit = epsilon[dtype === "float64" ? dtype : "float32"]! / 2;
   for (const name of names) {
-    const error = (values: readonly number[]) => largest(values.map((value, at) => value - want[name][at]!));
+    const error = (values: readonly number[]) => largest(values.map((value, at) => value - want[name][at]));
     const allowed = (name === "out" ? 2 : 3) * error(plain[name]) + epsilon[dtype]! * largest(want[name]);
     expect(got[name].every(Number.isFinite), name).toBe(true);
     expect(error(got[name]), name).toBeLessThanOrEqual(allowed + 32 * unit * largest(terms[name]));
@@ -213,7 +213,7 @@ function check(setup: Setup, got: Results, dtype: DType): void {
 describe.each(ways)("attention with large scores on $name", (way) => {
   for (const dtype of dtypes.filter((own) => way.backend !== "metal" || own !== "float64"))
     test.each(Object.keys(cases))(`large scores are accurate in ${dtype}, %s`, (name) => {
-      const of = cases[name]!;
+      const of = cases[name];
       // A usual run has every other size of scores, so that two dtypes of a case, or two cases of a dtype, cover all
       // sizes.
       const turn = (Object.keys(cases).indexOf(name) + dtypes.indexOf(dtype)) % 2;
@@ -222,7 +222,7 @@ describe.each(ways)("attention with large scores on $name", (way) => {
       for (const side of of.sink !== undefined && epsilon[dtype]! > epsilon.float32! ? [2.5] : some) {
         const operands = draw(of, side);
         const { got, kept } = compute(operands, of, side, dtype, way);
-        const keep = (i: number, j: number) => (kept ? kept[i * of.keys + j]! / 0.7 : 1);
+        const keep = (i: number, j: number) => (kept ? kept[i * of.keys + j] / 0.7 : 1);
         check({ ...operands, of, side, keep }, got, dtype);
       }
     });
@@ -233,14 +233,14 @@ describe.each(ways)("attention with large scores on $name", (way) => {
     const gradients = on(way, () =>
       grad(sum(flashAttention(q, k, v, { scale: 1, path: way.path })), [q, k, v]).map(numbers),
     );
-    expect(largest(gradients[0]!)).toBeLessThan(100 * 2 ** -22); // 0.0394 if a row sums to 1.0004
-    expect(largest(gradients[1]!)).toBeLessThan(100 * 2 ** -22);
-    expect(gradients[2]!.reduce((total, own) => total + own, 0)).toBeCloseTo(1, 6);
+    expect(largest(gradients[0])).toBeLessThan(100 * 2 ** -22); // 0.0394 if a row sums to 1.0004
+    expect(largest(gradients[1])).toBeLessThan(100 * 2 ** -22);
+    expect(gradients[2].reduce((total, own) => total + own, 0)).toBeCloseTo(1, 6);
   });
 
   // The Hessian times a direction is the derivative of the gradients along it.
   test("gradients of gradients are accurate along a direction", () => {
-    const of = cases["all to all"]!;
+    const of = cases["all to all"];
     for (const side of sides) {
       const operands = draw(of, side);
       const random = new Random(5);
@@ -248,7 +248,7 @@ describe.each(ways)("attention with large scores on $name", (way) => {
         operands[name].map((row) => row.map(() => random.next() - 0.5)),
       ) as unknown as [Matrix, Matrix, Matrix];
       const moved = (by: number): Setup => {
-        const along = (rows: Matrix, step: Matrix) => rows.map((row, r) => row.map((x, c) => x + by * step[r]![c]!));
+        const along = (rows: Matrix, step: Matrix) => rows.map((row, r) => row.map((x, c) => x + by * step[r][c]));
         const { q, k, v, gradOut } = operands;
         const [dq, dk, dv] = direction;
         return { q: along(q, dq), k: along(k, dk), v: along(v, dv), gradOut, of, side, keep: () => 1 };
@@ -260,12 +260,12 @@ describe.each(ways)("attention with large scores on $name", (way) => {
         const out = flashAttention(...leaves, { scale: 1, path: way.path });
         const gradOutputs = [detach(leaf(operands.gradOut, "float32"))];
         const first = grad(out, leaves, { gradOutputs, createGraph: true });
-        const dots = first.map((own, at) => sum(mul(own, detach(leaf(direction[at]!, "float32")))));
-        return grad(add(add(dots[0]!, dots[1]!), dots[2]!), leaves).map(numbers);
+        const dots = first.map((own, at) => sum(mul(own, detach(leaf(direction[at], "float32")))));
+        return grad(add(add(dots[0], dots[1]), dots[2]), leaves).map(numbers);
       });
       for (const [at, name] of (["q", "k", "v"] as const).entries()) {
-        const want = after[name].map((value, index) => (value - before[name][index]!) / (2 * step));
-        const error = largest(got[at]!.map((value, index) => value - want[index]!));
+        const want = after[name].map((value, index) => (value - before[name][index]) / (2 * step));
+        const error = largest(got[at].map((value, index) => value - want[index]));
         expect(error / largest(want), name).toBeLessThan(1e-4); // the error would be up to 0.3 if rows summed to 1.0004
       }
     }

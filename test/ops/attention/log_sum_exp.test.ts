@@ -101,7 +101,7 @@ describe.if(hasMetal)("attention's forward on metal", () => {
           ) as Float32Array;
         const expected = on("reference");
         for (const [at, value] of checked(() => on("metal")).entries())
-          if (!(Math.abs(value - expected[at]!) <= 2e-6)) throw new Error(`${at}: ${value}, expected ${expected[at]}`);
+          if (!(Math.abs(value - expected[at]) <= 2e-6)) throw new Error(`${at}: ${value}, expected ${expected[at]}`);
       }
   });
 

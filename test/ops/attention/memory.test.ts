@@ -87,7 +87,7 @@ describe.if(tested.includes("metal"))("on metal", () => {
 
   test("allocations are the same whether kernels run or not", () => {
     const peaks = [false, true].map((skip) => onMetal(() => withoutKernels(skip, () => measure("metal", 128, 0.1))));
-    expect(peaks[1]).toEqual(peaks[0]!);
+    expect(peaks[1]).toEqual(peaks[0]);
   });
 
   test("memory grows with the rows, and with the number of key-value heads: none is expanded", () => {

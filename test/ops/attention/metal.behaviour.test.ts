@@ -94,7 +94,7 @@ const checked = <Result>(name: string, body: () => Result): Result => {
 };
 
 const largestError = (got: Numbers, want: Numbers): number =>
-  got.reduce((most, value, at) => (value === want[at] ? most : Math.max(most, Math.abs(value - want[at]!))), 0);
+  got.reduce((most, value, at) => (value === want[at] ? most : Math.max(most, Math.abs(value - want[at]))), 0);
 
 describe.if(hasMetal)("attention on metal is independent of the order of threadgroups", () => {
   test("attention gives the same bits for every number of workers and every order of threadgroups", () => {
@@ -279,8 +279,8 @@ describe.if(hasMetal)("attention on metal is independent of the order of threadg
 
     test.each(Object.keys(options))("keys and values change no bit if masked by %s, tile by tile", (name) => {
       checked(name, () => {
-        const quiet = run(withKeys(masked, 0), options[name]!());
-        expect(run(withKeys(masked, loud), options[name]!())).toEqual(quiet);
+        const quiet = run(withKeys(masked, 0), options[name]());
+        expect(run(withKeys(masked, loud), options[name]())).toEqual(quiet);
         expect(quiet.every(Number.isFinite)).toBe(true);
       });
     });
@@ -289,8 +289,8 @@ describe.if(hasMetal)("attention on metal is independent of the order of threadg
       const few = (own: Operands) => ({ ...own, q: own.q.slice(0, 144), gradOut: own.gradOut.slice(0, 144) });
       const queries = [1, 2, 3, 24] as const;
       const [noisy, quiet] = [loud, 0].map((value) => ({ ...few(withKeys(masked, value)), queries }));
-      const got = checked("few queries", () => run(noisy!, { mask: mask(), causal: true }));
-      expect(got).toEqual(run(quiet!, { mask: mask(), causal: true }));
+      const got = checked("few queries", () => run(noisy, { mask: mask(), causal: true }));
+      expect(got).toEqual(run(quiet, { mask: mask(), causal: true }));
       expect(got.every(Number.isFinite)).toBe(true);
     });
 

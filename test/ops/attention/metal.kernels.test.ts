@@ -104,7 +104,7 @@ describe.if(hasMetal)("Metal kernels of attention are compiled once", () => {
     withStrict(true, () =>
       withBackend("metal", () => {
         const [q, k, v] = [queries, keys, keys].map((length) => randn([1, 1, length, dim], { requiresGrad: true }));
-        backward(sum(flashAttention(q!, k!, v!, { causal: true, path: "fused" })));
+        backward(sum(flashAttention(q, k, v, { causal: true, path: "fused" })));
       }),
     );
     metalContext().wait();
@@ -140,7 +140,7 @@ describe.if(hasMetal)("Metal kernels of attention are compiled once", () => {
     const [keys, dim] = [512, 64];
     const shapes = [heads, kvHeads, kvHeads].map((own, at) => [1, own, at === 0 ? queries : keys, dim]);
     const [q, k, v] = withBackend("metal", () => shapes.map((shape) => randn(shape, { dtype: "float16" })));
-    const { bytes } = count(() => withBackend("metal", () => flashAttention(q!, k!, v!, { path: "fused" })));
+    const { bytes } = count(() => withBackend("metal", () => flashAttention(q, k, v, { path: "fused" })));
     const once = kvHeads * keys * dim * 2 * 2;
     expect(bytes).toBeGreaterThan(once);
     expect(bytes).toBeLessThan(1.15 * once);
@@ -198,8 +198,8 @@ describe.if(hasMetal)("Metal kernels of attention are compiled once", () => {
     const size = { dtype: "float32", length: 256, dim: 8, causal: false } as const;
     const [all, some] = [measureTraffic(size), measureTraffic({ ...size, options })];
     for (const [at, { kernel, tile, operations, bytes }] of some.entries()) {
-      expect([kernel, operations / all[at]!.operations <= share(tile.columns)]).toEqual([kernel, true]);
-      expect([kernel, bytes < 0.7 * all[at]!.bytes]).toEqual([kernel, true]);
+      expect([kernel, operations / all[at].operations <= share(tile.columns)]).toEqual([kernel, true]);
+      expect([kernel, bytes < 0.7 * all[at].bytes]).toEqual([kernel, true]);
     }
     const { columns } = tileFor("gradient_bias", "apple7", "float32", 8, 8);
     expect(productsOfBias(256, options) / productsOfBias(256)).toBeLessThanOrEqual(share(columns));
@@ -215,6 +215,6 @@ describe.if(hasMetal)("Metal kernels of attention are compiled once", () => {
     expect([forward, queries + keys]).toEqual([4 * length * length * dim, 14 * length * length * dim]);
     // A causal tile on the diagonal is computed whole, which adds half of a tile's rows to each row.
     for (const [index, operations] of counted(true).entries())
-      expect(operations / [forward, queries, keys][index]!).toBeLessThanOrEqual(0.5 + 32 / length);
+      expect(operations / [forward, queries, keys][index]).toBeLessThanOrEqual(0.5 + 32 / length);
   });
 });

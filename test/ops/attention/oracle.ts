@@ -68,9 +68,9 @@ export interface Attention {
 }
 
 const placeIn = ({ shape }: Pairs, indices: readonly number[]): number =>
-  indices.reduce((place, index, axis) => place * shape[axis]! + (shape[axis] === 1 ? 0 : index), 0);
+  indices.reduce((place, index, axis) => place * shape[axis] + (shape[axis] === 1 ? 0 : index), 0);
 
-const at = (pairs: Pairs, ...indices: readonly number[]): number => pairs.values[placeIn(pairs, indices)]!;
+const at = (pairs: Pairs, ...indices: readonly number[]): number => pairs.values[placeIn(pairs, indices)];
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
 
@@ -83,7 +83,7 @@ interface Place {
 
 const placesOf = (bounds: readonly number[]): Place[] =>
   bounds.slice(1).flatMap((end, sequence) => {
-    const length = end - bounds[sequence]!;
+    const length = end - bounds[sequence];
     return range(length).map((place) => ({ sequence, place, length }));
   });
 
@@ -126,25 +126,25 @@ function scoresOf(setup: Setup, { b, h, query, key }: Head, { store, sum }: Arit
   const capSlopes = range(queries).map(() => new Array<number>(keys).fill(1));
   const scores = range(queries).map((i) =>
     range(keys).map((j) => {
-      const [own, other] = [queryPlaces[i]!, keyPlaces[j]!];
+      const [own, other] = [queryPlaces[i], keyPlaces[j]];
       if (!attends(setup, own, other) || (mask && at(mask, b, h, i, j) === 0)) return -Infinity;
       let score = store(scale * store(dot(q, (query + i) * dim, k, (key + j) * dim, dim, sum)));
       if (softcap !== undefined) {
         const bounded = Math.tanh(score / softcap);
-        capSlopes[i]![j] = 1 - bounded * bounded;
+        capSlopes[i][j] = 1 - bounded * bounded;
         score = store(softcap * bounded);
       }
       if (bias) score = store(score + at(bias, b, h, i, j));
       if (slopes) {
-        const slope = slopes[slopes.length === 1 ? 0 : packed ? own.sequence : b]![h]!;
+        const slope = slopes[slopes.length === 1 ? 0 : packed ? own.sequence : b][h];
         score = store(score - store(slope * Math.abs(distanceOf(setup, own, other))));
       }
       return score;
     }),
   );
-  const logSumExp = scores.map((row) => logSumExpOf(sinks ? [...row, sinks[h]!] : row, sum));
+  const logSumExp = scores.map((row) => logSumExpOf(sinks ? [...row, sinks[h]] : row, sum));
   const probabilities = scores.map((row, i) =>
-    row.map((score) => (score === -Infinity ? 0 : store(sum(Math.exp(sum(score - logSumExp[i]!)))))),
+    row.map((score) => (score === -Infinity ? 0 : store(sum(Math.exp(sum(score - logSumExp[i])))))),
   );
   return { probabilities, capSlopes, logSumExp };
 }
@@ -158,7 +158,7 @@ function dot(
   sum: Arithmetic["sum"],
 ): number {
   let total = 0;
-  for (let index = 0; index < length; index++) total = sum(total + sum(a[aStart + index]! * b[bStart + index]!));
+  for (let index = 0; index < length; index++) total = sum(total + sum(a[aStart + index] * b[bStart + index]));
   return total;
 }
 
@@ -202,34 +202,34 @@ function addRow(
 ): void {
   const term = byMagnitude ? Math.abs : identity;
   const row = query + i;
-  const shares = probabilities[i]!;
+  const shares = probabilities[i];
   const attended = range(keys).filter((j) => shares[j] !== 0);
   const factor = (j: number) => (keep ? at(keep, b, h, i, j) : 1);
-  results.logSumExp[row] = logSumExp[i]!;
+  results.logSumExp[row] = logSumExp[i];
   const incoming = zerosLike(shares);
   for (const j of attended) {
-    const weight = store(shares[j]! * factor(j));
+    const weight = store(shares[j] * factor(j));
     for (let e = 0; weight !== 0 && e < valueDim; e++) {
       const [own, value] = [row * valueDim + e, (key + j) * valueDim + e];
-      results.out[own] = sum(results.out[own]! + sum(term(weight * v[value]!)));
-      results.v[value] = sum(results.v[value]! + sum(term(weight * cotangents.out[own]!)));
-      incoming[j] = sum(incoming[j]! + sum(term(cotangents.out[own]! * v[value]!)));
+      results.out[own] = sum(results.out[own] + sum(term(weight * v[value])));
+      results.v[value] = sum(results.v[value] + sum(term(weight * cotangents.out[own])));
+      incoming[j] = sum(incoming[j] + sum(term(cotangents.out[own] * v[value])));
     }
-    incoming[j] = store(store(incoming[j]!) * factor(j));
+    incoming[j] = store(store(incoming[j]) * factor(j));
   }
-  const inner = attended.reduce((total, j) => sum(total + sum(shares[j]! * incoming[j]!)), 0);
+  const inner = attended.reduce((total, j) => sum(total + sum(shares[j] * incoming[j])), 0);
   const ofSum = cotangents.logSumExp?.[row] ?? 0;
   const less = byMagnitude ? -inner - Math.abs(ofSum) : inner - ofSum;
   if (sinks && logSumExp[i] !== -Infinity)
-    results.sinks[h] = sum(results.sinks[h]! + sum(term(-Math.exp(sinks[h]! - logSumExp[i]!) * less)));
+    results.sinks[h] = sum(results.sinks[h] + sum(term(-Math.exp(sinks[h] - logSumExp[i]) * less)));
   for (const j of attended) {
-    const slope = store(shares[j]! * sum(incoming[j]! - less));
-    if (bias) results.bias[placeIn(bias, [b, h, i, j])]! += slope;
-    const through = scale * store(slope * capSlopes[i]![j]!);
+    const slope = store(shares[j] * sum(incoming[j] - less));
+    if (bias) results.bias[placeIn(bias, [b, h, i, j])] += slope;
+    const through = scale * store(slope * capSlopes[i][j]);
     for (let d = 0; d < dim; d++) {
       const [own, other] = [row * dim + d, (key + j) * dim + d];
-      results.q[own] = sum(results.q[own]! + sum(term(through * k[other]!)));
-      results.k[other] = sum(results.k[other]! + sum(term(through * q[own]!)));
+      results.q[own] = sum(results.q[own] + sum(term(through * k[other])));
+      results.k[other] = sum(results.k[other] + sum(term(through * q[own])));
     }
   }
 }

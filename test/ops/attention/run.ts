@@ -147,7 +147,7 @@ export function runCall({ leaves, options, gradOut, gradLogSumExp }: Omit<Call, 
   return {
     out: numbersOf(out),
     logSumExp: numbersOf(logSumExp),
-    gradients: new Map([...leaves.keys()].map((name, at) => [name, numbersOf(gradients[at]!)])),
+    gradients: new Map([...leaves.keys()].map((name, at) => [name, numbersOf(gradients[at])])),
   };
 }
 

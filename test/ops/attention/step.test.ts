@@ -33,8 +33,8 @@ test("a valid call attends to the rows of its sequence", () => {
   stepCall("step", good, own);
   // Two rows of zeros and one of ones: scores 0, 0 and 4.
   const share = Math.exp(4) / (Math.exp(4) + 2);
-  for (const value of own[5]!) expect(value).toBeCloseTo(share, 6);
-  expect([...own[6]!]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
+  for (const value of own[5]) expect(value).toBeCloseTo(share, 6);
+  expect([...own[6]]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
 });
 
 test("caches in q8_0 blocks are read", () => {
@@ -76,7 +76,7 @@ test.each([
   (_, wrong: { sequence?: object; block?: Partial<Values> }, message) => {
     const own = operands(Object.assign([...sequence], wrong.sequence));
     expect(() => stepCall("step", { ...good, ...wrong.block }, own)).toThrow(message);
-    expect([...own[5]!, ...own[6]!, ...own[7]!].every((value) => value === 0)).toBe(true);
+    expect([...own[5], ...own[6], ...own[7]].every((value) => value === 0)).toBe(true);
   },
 );
 

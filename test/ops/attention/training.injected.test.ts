@@ -43,7 +43,7 @@ function checkCurve(operation: AttentionOperation, cause: RegExp, train: () => n
   const losses = withBackend("metal", train);
   clearFaults();
   checkFindings({ name: "training under faults" });
-  for (const [step, loss] of losses.entries()) expect(Math.abs(loss - expected[step]!)).toBeLessThan(2e-5);
+  for (const [step, loss] of losses.entries()) expect(Math.abs(loss - expected[step])).toBeLessThan(2e-5);
   const fellBack = codepaths().filter(({ backend, reason }) => backend !== "metal" && cause.test(reason));
   expect(fellBack.map(({ operation }) => operation)).toContain(operation);
 }

@@ -18,16 +18,16 @@ export function operandIn(seed: number, data: readonly number[], shape: readonly
   let stride = gap;
   for (const axis of order.toReversed()) {
     strides[axis] = stride;
-    stride *= Math.max(1, shape[axis]!);
+    stride *= Math.max(1, shape[axis]);
   }
   const list = new Array<number>((offset + stride + 1) * parts).fill(Number.NaN);
   const dense = rowMajorStrides(shape);
   for (let at = 0; at < data.length / parts; at++) {
     const place = shape.reduce(
-      (sum, size, axis) => sum + (Math.floor(at / dense[axis]!) % size) * strides[axis]!,
+      (sum, size, axis) => sum + (Math.floor(at / dense[axis]) % size) * strides[axis],
       offset,
     );
-    for (let part = 0; part < parts; part++) list[place * parts + part] = data[at * parts + part]!;
+    for (let part = 0; part < parts; part++) list[place * parts + part] = data[at * parts + part];
   }
   const base = stored(list, dtype);
   return new Tensor(base.storage, dtype, shape, strides, offset);

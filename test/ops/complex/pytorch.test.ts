@@ -34,19 +34,19 @@ const { cases, special } = JSON.parse(readFileSync(file, "utf8")) as Fixtures;
 
 /** Operations whose arguments differ from PyTorch's. */
 const forms: Readonly<Record<string, (inputs: readonly Tensor[], options: Case["options"]) => Tensor>> = {
-  cat: ([a, b]) => orchard.cat([a!, b!], 1),
-  flip: ([x]) => orchard.flip(x!, 0),
-  gather: ([x, index]) => orchard.gather(x!, 1, index as Tensor<"int64">),
+  cat: ([a, b]) => orchard.cat([a, b], 1),
+  flip: ([x]) => orchard.flip(x, 0),
+  gather: ([x, index]) => orchard.gather(x, 1, index as Tensor<"int64">),
   norm: ([x], options) =>
-    orchard.norm(x!, {
+    orchard.norm(x, {
       p: options?.p === "inf" ? Number.POSITIVE_INFINITY : Number(options?.p ?? 2),
       dim: options?.dim as number[],
     }),
-  roll: ([x]) => orchard.roll(x!, 1, 0),
-  scatterAdd: ([x, index, source]) => orchard.scatterAdd(x!, 1, index as Tensor<"int64">, source!),
+  roll: ([x]) => orchard.roll(x, 1, 0),
+  scatterAdd: ([x, index, source]) => orchard.scatterAdd(x, 1, index as Tensor<"int64">, source),
 };
 const compute = ({ op, options }: Case, inputs: readonly Tensor[]): Tensor => {
-  const call = (orchard as unknown as Record<string, (...values: unknown[]) => Tensor>)[op]!;
+  const call = (orchard as unknown as Record<string, (...values: unknown[]) => Tensor>)[op];
   return forms[op]?.(inputs, options) ?? call(...inputs, ...(options ? [options] : []));
 };
 
@@ -62,7 +62,7 @@ function distance(got: Tensor, wanted: Given): number {
   expect(isComplex(got.dtype)).toBe(isComplex(wanted.dtype));
   const [a, b] = [[...(got.dataSync() as Float64Array)].map(Number), values(wanted.data)];
   const scale = Math.max(1e-3, ...b.map(Math.abs));
-  return Math.max(0, ...a.map((value, at) => Math.abs(value - b[at]!) / scale));
+  return Math.max(0, ...a.map((value, at) => Math.abs(value - b[at]) / scale));
 }
 
 const tolerances = { complex64: 2e-5, complex128: 1e-11 } as const;
@@ -90,7 +90,7 @@ describe.each(["cpu", "reference", "metal"] as const)("complex numbers equal PyT
             gradOutputs: [make(seed, isNarrow, at)],
             createGraph: seeds !== undefined,
           });
-          for (const [place, gradient] of found.entries()) near(gradient, gradients![place]!, `gradient ${place}`);
+          for (const [place, gradient] of found.entries()) near(gradient, gradients![place], `gradient ${place}`);
           if (!seeds) continue;
           const roots = found.filter((_, place) => seeds[place]);
           const again = orchard.grad(roots, leaves, {
@@ -117,7 +117,7 @@ describe("complex signed zeros, infinities and NaN are as in PyTorch", () => {
       for (let at = 0; at < wanted.length; at += parts) {
         const [a, b] = [found.slice(at, at + parts), values(wanted.slice(at, at + parts))];
         const z = values(special.points.slice((2 * at) / parts, (2 * at) / parts + 2));
-        const isEqual = a.every((value, part) => value === b[part] || Math.abs(value - b[part]!) < 1e-12);
+        const isEqual = a.every((value, part) => value === b[part] || Math.abs(value - b[part]) < 1e-12);
         // For some NaNs, C99 returns NaN in one part, in both or in none; the library may return it in other parts.
         const isSame = isEqual || ([...z, ...b].some(Number.isNaN) && a.some(Number.isNaN));
         if (!isSame) different.push(`${name}(${z}) = ${a}, PyTorch ${b}`);

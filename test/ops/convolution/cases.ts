@@ -65,22 +65,22 @@ export function checkCase(backend: "cpu" | "metal", own: Case, dtype: keyof type
       const sums = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
       const sizes = [y.size, x.size, weight.size].map((size) => new Float64Array(size));
       const add = (which: number, at: number, term: number): void => {
-        sums[which]![at]! += term;
-        sizes[which]![at]! += Math.abs(term);
+        sums[which][at] += term;
+        sizes[which][at] += Math.abs(term);
       };
       forEachProduct(own, y.shape.slice(2) as [number, number], (at, place, result) => {
-        add(0, result, ofX![at]! * ofWeight![place]!);
-        add(1, at, ofG![result]! * ofWeight![place]!);
-        add(2, place, ofG![result]! * ofX![at]!);
+        add(0, result, ofX[at] * ofWeight[place]);
+        add(1, at, ofG[result] * ofWeight[place]);
+        add(2, place, ofG[result] * ofX[at]);
       });
       const epsilon = dtype === "float64" ? 2 ** -53 : 2 ** -24;
       for (const [which, found] of [y, ...gradients].entries()) {
         const data = numbersOf(found);
         // Each rounding of a sum of k terms is at most ε times the partial sum: √k ε in total, if they are random.
         const worst = data.reduce((most, value, at) => {
-          const ofSums = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which]![at]! + 1e-6);
-          const allowed = ofSums + 1.01 * rounding[dtype] * Math.abs(sums[which]![at]!);
-          return Math.max(most, Math.abs(value - sums[which]![at]!) / allowed);
+          const ofSums = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which][at] + 1e-6);
+          const allowed = ofSums + 1.01 * rounding[dtype] * Math.abs(sums[which][at]);
+          return Math.max(most, Math.abs(value - sums[which][at]) / allowed);
         }, 0);
         expect([which, dtype, worst < 1]).toEqual([which, dtype, true]);
       }

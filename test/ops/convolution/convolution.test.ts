@@ -26,27 +26,27 @@ interface Options {
 
 /** Σ weight[o, c, k] x[n, c, p · stride + k · dilation − padding], computed term by term. */
 function convolved([x, weight]: readonly Block[], { stride, padding, dilation, groups }: Options) {
-  const [batch, , height, width] = x!.shape as [number, number, number, number];
-  const [outputs, channels, rows, columns] = weight!.shape as [number, number, number, number];
+  const [batch, , height, width] = x.shape as [number, number, number, number];
+  const [outputs, channels, rows, columns] = weight.shape as [number, number, number, number];
   const sizeOf = (size: number, kernel: number) =>
     Math.floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1;
   const shape = [batch, outputs, sizeOf(height, rows), sizeOf(width, columns)];
   const at = (block: Block, place: readonly number[]): number => {
-    if (place.some((own, axis) => own < 0 || own >= block.shape[axis]!)) return 0;
-    return block.values[place.reduce((index, own, axis) => index * block.shape[axis]! + own, 0)]!;
+    if (place.some((own, axis) => own < 0 || own >= block.shape[axis])) return 0;
+    return block.values[place.reduce((index, own, axis) => index * block.shape[axis] + own, 0)];
   };
   const values: number[] = [];
   for (let n = 0; n < batch; n++)
     for (let o = 0; o < outputs; o++)
-      for (let p = 0; p < shape[2]!; p++)
-        for (let q = 0; q < shape[3]!; q++) {
+      for (let p = 0; p < shape[2]; p++)
+        for (let q = 0; q < shape[3]; q++) {
           let total = 0;
           for (let c = 0; c < channels; c++)
             for (let i = 0; i < rows; i++)
               for (let j = 0; j < columns; j++) {
                 const channel = Math.floor((o * groups) / outputs) * channels + c;
                 const [y, z] = [p * stride + i * dilation - padding, q * stride + j * dilation - padding];
-                total += at(weight!, [o, c, i, j]) * at(x!, [n, channel, y, z]);
+                total += at(weight, [o, c, i, j]) * at(x, [n, channel, y, z]);
               }
           values.push(total);
         }
@@ -65,13 +65,13 @@ const variants: readonly Options[] = [
 
 const convRow: OperationRow<Options> = {
   name: "conv2d",
-  compute: ([x, weight], options) => conv2d(x!, weight!, options),
+  compute: ([x, weight], options) => conv2d(x, weight, options),
   dtypes: floats,
   samples: [
     ...variants.map((options, at) => ({
       inputs: [
-        { shape: [2, 4, 7, 9], layout: layouts[at]! },
-        { shape: [8, 4 / options.groups, 3, 2], layout: layouts[(at + 1) % layouts.length]! },
+        { shape: [2, 4, 7, 9], layout: layouts[at] },
+        { shape: [8, 4 / options.groups, 3, 2], layout: layouts[(at + 1) % layouts.length] },
       ],
       options,
     })),
@@ -79,7 +79,7 @@ const convRow: OperationRow<Options> = {
   ],
   oracle: (blocks, options) => convolved(blocks, options),
   accuracy: { flash: true },
-  sumLength: ([, weight]) => weight!.shape.slice(1).reduce((product, size) => product * size, 1),
+  sumLength: ([, weight]) => weight.shape.slice(1).reduce((product, size) => product * size, 1),
   gradient: true,
 };
 
@@ -107,9 +107,9 @@ describe("gradients of gradients of convolutions", () => {
           const createGraph = isGradEnabled(); // finite differences need no graph
           const output = enableGrad(() => operation(a, b));
           const gradOutputs = [full(output.shape, 0.75, { dtype: "float64" })];
-          return grad([output], [a, b], { gradOutputs, createGraph })[which]!;
+          return grad([output], [a, b], { gradOutputs, createGraph })[which];
         };
-        for (const which of [0, 1] as const) gradcheck((a, b) => slopes(which)(a!, b!), [x, weight]);
+        for (const which of [0, 1] as const) gradcheck((a, b) => slopes(which)(a, b), [x, weight]);
       });
   });
 });

@@ -17,8 +17,7 @@ function pixelsOf(
   { dilation, padding, stride }: Geometry,
 ): { places: number[]; count: number } {
   const [high, wide] = [0, 1].map(
-    (axis) =>
-      Math.floor((size[axis]! + 2 * padding[axis]! - dilation[axis]! * (kernel[axis]! - 1) - 1) / stride[axis]!) + 1,
+    (axis) => Math.floor((size[axis] + 2 * padding[axis] - dilation[axis] * (kernel[axis] - 1) - 1) / stride[axis]) + 1,
   ) as [number, number];
   const places: number[] = [];
   for (let row = 0; row < kernel[0]; row++)
@@ -47,23 +46,23 @@ test.each(tested)("fold and unfold of drawn geometries equal the definition, on 
     withStrict(true, () =>
       withBackend(backend, () => {
         const [kernel, dilation, padding, stride] = [pair(1, 3), pair(1, 2), pair(0, 2), pair(1, 3)];
-        const size = [0, 1].map((axis) => dilation[axis]! * (kernel[axis]! - 1) + random.integer(1, 9)) as [
+        const size = [0, 1].map((axis) => dilation[axis] * (kernel[axis] - 1) + random.integer(1, 9)) as [
           number,
           number,
         ];
         const geometry = { dilation, padding, stride };
         const { places, count } = pixelsOf(size, kernel, geometry);
         const [planes, pixels] = [random.integer(1, 4), size[0] * size[1]];
-        const dtype = dtypes[random.integer(0, backend === "metal" ? 2 : 3)]!;
+        const dtype = dtypes[random.integer(0, backend === "metal" ? 2 : 3)];
         const drawn = (length: number): number[] => Array.from({ length }, () => random.integer(-4, 4));
         const columns = drawn(planes * places.length);
         const summed = new Float64Array(planes * pixels);
         for (let plane = 0; plane < planes; plane++)
           for (const [at, place] of places.entries())
-            if (place >= 0) summed[plane * pixels + place]! += columns[plane * places.length + at]!;
+            if (place >= 0) summed[plane * pixels + place] += columns[plane * places.length + at];
         const image = drawn(planes * pixels);
         const taken = Array.from({ length: planes }, (_, plane) =>
-          places.map((place) => (place < 0 ? 0 : image[plane * pixels + place]!)),
+          places.map((place) => (place < 0 ? 0 : image[plane * pixels + place])),
         ).flat();
         const made = (values: readonly number[], shape: readonly number[]): Tensor =>
           library.toDType(library.tensor(Float32Array.from(values), { shape: [...shape] }), dtype) as Tensor;
@@ -74,7 +73,7 @@ test.each(tested)("fold and unfold of drawn geometries equal the definition, on 
         const windows = library.unfold(picture, kernel, geometry);
         expect(numbersOf(windows)).toEqual(taken);
         const [given] = grad([windows], [picture], { gradOutputs: [library.reshape(x, windows.shape)] });
-        expect(numbersOf(given!)).toEqual([...summed]);
+        expect(numbersOf(given)).toEqual([...summed]);
       }),
     );
 });

@@ -58,12 +58,12 @@ test.if(whyUnavailable("metal") === undefined)("on metal: operands of two bytes 
   context.wait();
   context.configure("count", true);
   context.report({ clear: true });
-  const y = onMetal(() => conv2d(x!, weight!));
+  const y = onMetal(() => conv2d(x, weight));
   context.wait();
   const { dispatches } = context.report({ clear: true });
   context.configure("count", false);
   expect(dispatches.map(({ kernel }) => kernel)).toEqual(["convolution_matrices_half_half"]);
-  expect(dispatches[0]!.counters.device_bytes_written).toBe(2 * y.size);
+  expect(dispatches[0].counters.device_bytes_written).toBe(2 * y.size);
 });
 
 test.if(whyUnavailable("metal") === undefined)(
@@ -73,7 +73,7 @@ test.if(whyUnavailable("metal") === undefined)(
     const gradientsOn = (forward: "metal" | "cpu") => {
       const leaves = shapes.map((shape) => withBackend(forward, () => ones(shape, { dtype: "float16" })));
       for (const leaf of leaves) leaf.requiresGrad = true;
-      const y = withBackend(forward, () => conv2d(leaves[0]!, leaves[1]!, { bias: ones([3], { dtype: "float16" }) }));
+      const y = withBackend(forward, () => conv2d(leaves[0], leaves[1], { bias: ones([3], { dtype: "float16" }) }));
       const gradOutputs = [ones(y.shape, { dtype: "float16" })];
       const found = withStrict(true, () => withBackend("cpu", () => grad([y], leaves, { gradOutputs })));
       return found.map((each) => each.toArray());

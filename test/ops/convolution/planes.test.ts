@@ -26,7 +26,7 @@ function drawGeometry(random: Random): Geometry {
   const [channels, outputs] = [random.integer(1, 9), random.integer(1, 17)];
   const kernel = each(1, 4);
   const dilation = each(1, random.integer(1, 2));
-  const input = kernel.map((size, axis) => (size - 1) * dilation[axis]! + random.integer(1, 11));
+  const input = kernel.map((size, axis) => (size - 1) * dilation[axis] + random.integer(1, 11));
   return {
     x: [random.integer(1, 3), groups * channels, ...input],
     weight: [groups * outputs, channels, ...kernel],
@@ -45,23 +45,23 @@ function forEachProduct({ x, weight, options }: Geometry, output: readonly numbe
   const { stride, padding, dilation, groups } = options;
   const [pixels, places] = [elementCount(x.slice(2)), elementCount(weight.slice(2))];
   const results = elementCount(output);
-  const [outputs, channels] = [weight[0]!, weight[1]!];
+  const [outputs, channels] = [weight[0], weight[1]];
   for (let result = 0; result < results; result++)
     for (let place = 0; place < places; place++) {
       let [pixel, size, left, within] = [0, 1, result, place];
       for (let axis = 2; axis >= 0; axis--) {
-        const kernel = weight[2 + axis]!;
-        const at = (left % output[axis]!) * stride[axis]! + (within % kernel) * dilation[axis]! - padding[axis]!;
-        pixel = at < 0 || at >= x[2 + axis]! || pixel < 0 ? -1 : pixel + at * size;
-        size *= x[2 + axis]!;
-        left = Math.floor(left / output[axis]!);
+        const kernel = weight[2 + axis];
+        const at = (left % output[axis]) * stride[axis] + (within % kernel) * dilation[axis] - padding[axis];
+        pixel = at < 0 || at >= x[2 + axis] || pixel < 0 ? -1 : pixel + at * size;
+        size *= x[2 + axis];
+        left = Math.floor(left / output[axis]);
         within = Math.floor(within / kernel);
       }
       if (pixel < 0) continue;
-      for (let n = 0; n < x[0]!; n++)
+      for (let n = 0; n < x[0]; n++)
         for (let o = 0; o < outputs; o++)
           for (let c = 0; c < channels; c++) {
-            const channel = n * x[1]! + Math.floor(o / (outputs / groups)) * channels + c;
+            const channel = n * x[1] + Math.floor(o / (outputs / groups)) * channels + c;
             use(channel * pixels + pixel, (o * channels + c) * places + place, (n * outputs + o) * results + result);
           }
     }
@@ -87,19 +87,19 @@ test("results and gradients of drawn geometries equal the definition", () => {
         const [ofX, ofWeight, ofG] = [x, weight, g].map(numbersOf) as [Float64Array, Float64Array, Float64Array];
         const [sums, sizes] = [0, 1].map(() => [y, x, weight].map(({ size }) => new Float64Array(size)));
         const add = (which: number, at: number, term: number): void => {
-          sums![which]![at]! += term;
-          sizes![which]![at]! += Math.abs(term);
+          sums[which][at] += term;
+          sizes[which][at] += Math.abs(term);
         };
         forEachProduct(geometry, y.shape.slice(2), (at, place, result) => {
-          add(0, result, ofX[at]! * ofWeight[place]!);
-          add(1, at, ofG[result]! * ofWeight[place]!);
-          add(2, place, ofG[result]! * ofX[at]!);
+          add(0, result, ofX[at] * ofWeight[place]);
+          add(1, at, ofG[result] * ofWeight[place]);
+          add(2, place, ofG[result] * ofX[at]);
         });
         // the bound of cases.ts: √k roundings of k terms
         const epsilon = (dtype === "float32" ? 2 ** -24 : 2 ** -53) * (8 + 4 * Math.sqrt(weight.size));
         for (const [which, found] of [y, ...gradients].entries()) {
           const isNear = numbersOf(found).every(
-            (each, at) => Math.abs(each - sums![which]![at]!) <= epsilon * (sizes![which]![at]! + 1e-6),
+            (each, at) => Math.abs(each - sums[which][at]) <= epsilon * (sizes[which][at] + 1e-6),
           );
           expect({ ...geometry, which, isNear }).toEqual({ ...geometry, which, isNear: true });
         }
@@ -117,7 +117,7 @@ test("an infinite element reaches only the gradients of the elements of the kern
     values[0] = Number.POSITIVE_INFINITY; // only the first element of the kernel reads the first element
     const infinite = tensor(values, { shape: geometry.x, dtype: "float32" });
     const [gradient] = grad([conv3d(infinite, weight, options)], [weight], { gradOutputs: [g] });
-    const areFinite = [...numbersOf(gradient!)].map(Number.isFinite);
+    const areFinite = [...numbersOf(gradient)].map(Number.isFinite);
     expect(areFinite).toEqual(areFinite.map((_, at) => at % 24 !== 0)); // the first channel's first element
     expect(y.shape).toEqual([1, 6, 2, 3, 4]);
   });

@@ -76,10 +76,10 @@ test("convolutions in planes are correct", () => {
             for (let place = 0; place < 2 * 27; place++) {
               const [c, k] = [Math.floor(place / 27), place % 27];
               const from = [z + Math.floor(k / 9) - 1, y + (Math.floor(k / 3) % 3) - 1, column + (k % 3) - 1];
-              if (from.some((own, axis) => own < 0 || own >= [depth, height, width][axis]!)) continue;
-              const pixel = (((n * 2 + c) * depth + from[0]!) * height + from[1]!) * width + from[2]!;
-              sum += x[pixel]! * weight[o * 54 + place]!;
+              if (from.some((own, axis) => own < 0 || own >= [depth, height, width][axis])) continue;
+              const pixel = (((n * 2 + c) * depth + from[0]) * height + from[1]) * width + from[2];
+              sum += x[pixel] * weight[o * 54 + place];
             }
-            expect(Math.abs(found[at++]! - sum)).toBeLessThan(54 * 2 ** -51);
+            expect(Math.abs(found[at++] - sum)).toBeLessThan(54 * 2 ** -51);
           }
 });

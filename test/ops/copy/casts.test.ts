@@ -59,10 +59,10 @@ testTable(
   everything.map(
     (to): OperationRow => ({
       name: `to ${to}`,
-      compute: ([x]) => (x!.dtype === to ? clone(x!) : toDType(x!, to)),
+      compute: ([x]) => (x.dtype === to ? clone(x) : toDType(x, to)),
       dtypes: to === "float64" ? everything.filter((from) => from !== to) : everything,
       samples,
-      oracle: ([block]) => mapped([block!], conversion(to, block!.dtype), to),
+      oracle: ([block]) => mapped([block], conversion(to, block.dtype), to),
       accuracy: { scaleUlps: 0 }, // exact
       gradient: false,
       ...(to === "float64" && { lacks: { metal: { reason: "Metal has no float64" } } }),
@@ -82,8 +82,8 @@ describe.each(["metal", "cpu", "reference"] as const)("gradients of casts on %s"
         const x = tensor([1, 2.5, -3], { dtype: from, requiresGrad: true });
         const gradOutputs = [tensor([1.0009765625, -3, 0.3], { dtype: to })];
         const [gradient] = grad([toDType(x, to)], [x], { gradOutputs });
-        expect(gradient!.dtype).toBe(from);
-        expect(gradient!.toArray()).toEqual(toDType(gradOutputs[0]!, from).toArray());
+        expect(gradient.dtype).toBe(from);
+        expect(gradient.toArray()).toEqual(toDType(gradOutputs[0], from).toArray());
       }),
     );
   });

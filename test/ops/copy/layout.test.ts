@@ -20,10 +20,10 @@ function draw(random: Random): { readonly x: Tensor; readonly order: readonly nu
   const order = sizes.map((_, axis) => axis);
   for (let axis = rank - 1; axis > 0; axis--) {
     const other = random.integer(0, axis);
-    [order[axis], order[other]] = [order[other]!, order[axis]!];
+    [order[axis], order[other]] = [order[other], order[axis]];
   }
   const isPart = random.integer(0, 3) === 0;
-  const whole = isPart ? sizes.with(0, sizes[0]! + 2) : sizes;
+  const whole = isPart ? sizes.with(0, sizes[0] + 2) : sizes;
   const count = whole.reduce((product, size) => product * size, 1);
   const dense = tensor(
     Array.from({ length: count }, () => random.integer(-20, 20) / 4),

@@ -101,7 +101,7 @@ test("requiresGrad makes a leaf", () => {
   const x = full([3], 2, { dtype: "float64", requiresGrad: true });
   expect(x.requiresGrad && x.isLeaf).toBe(true);
   const [gradient] = grad([mul(x, x)], [x], { gradOutputs: [ones([3], { dtype: "float64" })] });
-  expect(numbersOf(gradient!)).toEqual([4, 4, 4]);
+  expect(numbersOf(gradient)).toEqual([4, 4, 4]);
 });
 
 test.skipIf(!tested.includes("metal"))("storage chooses the mode of a Metal buffer", () => {
@@ -134,7 +134,7 @@ describe("arange returns evenly spaced numbers", () => {
       const wanted = Array.from({ length: count }, (_, i) => rounder(dtype)(start + i * step));
       const got = arange(start, end, step, { dtype });
       expect(got.shape).toEqual([count]);
-      expect(numbersOf(got).findIndex((value, i) => !Object.is(value + 0, wanted[i]! + 0))).toBe(-1);
+      expect(numbersOf(got).findIndex((value, i) => !Object.is(value + 0, wanted[i] + 0))).toBe(-1);
     }
   });
 
@@ -181,7 +181,7 @@ describe("linspace includes both ends", () => {
       );
       const allowed = Math.max(Math.abs(start), Math.abs(end)) * 2 ** -51;
       for (const [i, value] of got.entries()) {
-        const [low, high] = [exact[i]! - allowed, exact[i]! + allowed].map(rounder(dtype)) as [number, number];
+        const [low, high] = [exact[i] - allowed, exact[i] + allowed].map(rounder(dtype)) as [number, number];
         expect(value >= low && value <= high).toBe(true);
       }
       expect(got.length).toBe(steps);
@@ -244,7 +244,7 @@ describe("every backend stores the same bytes", () => {
         const step = (next() - 0.5) * scale * 2 ** -Math.floor(next() * 12);
         const end = start + step * Math.floor(1 + next() * 700);
         const made = tested.map((backend) => bytesOf(on(backend, () => arange(start, end, step, { dtype }))));
-        for (const other of made) expect(other).toBe(made[0]!);
+        for (const other of made) expect(other).toBe(made[0]);
       }
     });
 });

@@ -70,10 +70,10 @@ testTable(
   rows.map(
     ({ name, compute, formula, ulps = 0.1, dtypes = floats, samples = binarySamples() }): OperationRow => ({
       name,
-      compute: ([a, b]) => compute(a!, b!),
+      compute: ([a, b]) => compute(a, b),
       dtypes,
       samples: [...samples, special],
-      oracle: (blocks) => wrapped(mapped(blocks, formula as (...values: number[]) => number), blocks[0]!.dtype),
+      oracle: (blocks) => wrapped(mapped(blocks, formula as (...values: number[]) => number), blocks[0].dtype),
       accuracy: { ulps },
       elementwise: true,
       gradient: true,
@@ -107,13 +107,13 @@ testTable(
   ).map(
     ([name, compute, formula]): OperationRow => ({
       name: `${name} of integers`,
-      compute: ([a, b]) => compute(a!, b!),
+      compute: ([a, b]) => compute(a, b),
       dtypes: integers,
       samples: [...binarySamples(undefined, divisors), negativeDivisors(["int64", "int32", "int8"])],
       oracle: (blocks) =>
         wrapped(
-          mapped(blocks, (a, b) => Math.trunc(formula(a!, b!)) + 0),
-          blocks[0]!.dtype,
+          mapped(blocks, (a, b) => Math.trunc(formula(a, b)) + 0),
+          blocks[0].dtype,
         ),
       accuracy: { ulps: 0 },
       gradient: false,
@@ -130,10 +130,10 @@ function negativeDivisors(dtypes: readonly DType[]): Sample {
 const everything: readonly DType[] = [...floats, ...integers, "bool"];
 const predicate = (name: string, compute: Compute, formula: (a: number, b: number) => boolean): OperationRow => ({
   name,
-  compute: ([a, b]) => compute(a!, b!),
+  compute: ([a, b]) => compute(a, b),
   dtypes: everything,
   samples: [...binarySamples({ integers: [0, 2] }), special],
-  oracle: (blocks) => mapped(blocks, (a, b) => Number(formula(a!, b!)), "bool"),
+  oracle: (blocks) => mapped(blocks, (a, b) => Number(formula(a, b)), "bool"),
   accuracy: { ulps: 0 },
   gradient: false,
 });
@@ -152,11 +152,11 @@ testTable("comparisons", [
 
 const bitwise = (name: string, compute: Compute, formula: (a: bigint, b: bigint) => bigint) => ({
   name,
-  compute: ([a, b]: readonly Tensor[]) => compute(a!, b!),
+  compute: ([a, b]: readonly Tensor[]) => compute(a, b),
   dtypes: [...integers, "bool"] as const,
   samples: binarySamples(),
   oracle: (blocks: Parameters<OperationRow["oracle"]>[0]) =>
-    mapped(blocks, (a, b) => rounder(blocks[0]!.dtype)(Number(formula(BigInt(a!), BigInt(b!))))),
+    mapped(blocks, (a, b) => rounder(blocks[0].dtype)(Number(formula(BigInt(a), BigInt(b))))),
   accuracy: { ulps: 0 },
   gradient: false,
 });

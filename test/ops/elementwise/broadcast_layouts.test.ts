@@ -24,7 +24,7 @@ test.each(tested)("drawn broadcasts equal expanded operands, on %s", (backend) =
           isLong ? random.integer(90, 3000) : random.integer(1, 9),
         ];
         if (random.integer(0, 2) === 0) shape.reverse();
-        const dtype = dtypes[random.integer(0, backend === "metal" ? 4 : 5)]!;
+        const dtype = dtypes[random.integer(0, backend === "metal" ? 4 : 5)];
         const operands = [0, 1].map((which) => {
           const sizes = shape.map((size) => (which === 1 && random.integer(0, 1) === 0 ? 1 : size));
           const values = Array.from({ length: elementCount(sizes) }, () => random.integer(0, 9));
@@ -36,8 +36,8 @@ test.each(tested)("drawn broadcasts equal expanded operands, on %s", (backend) =
         const [a, b] = operands as [(typeof operands)[0], (typeof operands)[0]];
         const expected = a.values.map((value, at) => {
           const place = shape.map((size, axis) => Math.floor(at / elementCount(shape.slice(axis + 1))) % size);
-          const other = place.reduce((sum, each, axis) => sum * b.sizes[axis]! + (b.sizes[axis] === 1 ? 0 : each), 0);
-          return value * b.values[other]! + (value < b.values[other]! ? 1 : 0);
+          const other = place.reduce((sum, each, axis) => sum * b.sizes[axis] + (b.sizes[axis] === 1 ? 0 : each), 0);
+          return value * b.values[other] + (value < b.values[other] ? 1 : 0);
         });
         const isLess = library.toDType(library.lt(a.x, b.x), dtype) as Tensor;
         const result = library.add(library.mul(a.x, b.x), isLess) as Tensor;

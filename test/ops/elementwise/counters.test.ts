@@ -38,7 +38,7 @@ function countersOf(body: () => Tensor): Counters {
   const { dispatches, findings } = context.report({ clear: true });
   expect(findings).toEqual([]);
   expect(dispatches.map(({ count }) => count)).toEqual([1]);
-  return dispatches[0]!.counters;
+  return dispatches[0].counters;
 }
 
 /**
@@ -129,10 +129,10 @@ describe("binary", () => {
   test.each([...binaryOperations.names])("%s", (name) => {
     const compute = computeOf(name);
     const [square, row, column, scalar] = [[32, 32], [32], [32, 1], []].map((shape) => ones(shape, dtypeOf(name)));
-    checkTraffic(compute, [square!, ones([32, 32], dtypeOf(name))], { rank: 1 });
-    checkTraffic(compute, [square!, row!], { rank: 2 });
-    checkTraffic(compute, [column!, row!], { rank: 2 });
-    checkTraffic(compute, [square!, scalar!], { rank: 1 });
+    checkTraffic(compute, [square, ones([32, 32], dtypeOf(name))], { rank: 1 });
+    checkTraffic(compute, [square, row], { rank: 2 });
+    checkTraffic(compute, [column, row], { rank: 2 });
+    checkTraffic(compute, [square, scalar], { rank: 1 });
   });
 });
 
@@ -150,7 +150,7 @@ describe("ternary", () => {
 
   test("softplus reads and writes each element once", () => {
     const x = ones([32, 32]);
-    const withParameters: Operation = (input) => operations.softplus(input!);
+    const withParameters: Operation = (input) => operations.softplus(input);
     onMetal(() => withParameters(x)); // the first call creates tensors for its parameters
     const counters = countersOf(() => withParameters(x));
     expect(counters.device_bytes_written).toBe(sizeOf(x));
@@ -179,10 +179,10 @@ describe("kernels that read elements of two bytes by eight", () => {
       const x = onMetal(() => toDType(tensor(values, { dtype: "float32" }), dtype));
       const of = (compute: Operation) =>
         Array.from(onMetal(() => toDType(compute(x), "float32")).dataSync() as Float32Array, (value) => value + 0);
-      expect(of((own) => operations.neg(own!))).toEqual(values.map((value) => 0 - value));
-      expect(of((own) => operations.add(own!, 1))).toEqual(values.map((value) => value + 1));
-      expect(of((own) => operations.lt(own!, 3))).toEqual(values.map((value) => Number(value < 3)));
-      expect(of((own) => operations.clamp(own!, { min: 0, max: 5 }))).toEqual(
+      expect(of((own) => operations.neg(own))).toEqual(values.map((value) => 0 - value));
+      expect(of((own) => operations.add(own, 1))).toEqual(values.map((value) => value + 1));
+      expect(of((own) => operations.lt(own, 3))).toEqual(values.map((value) => Number(value < 3)));
+      expect(of((own) => operations.clamp(own, { min: 0, max: 5 }))).toEqual(
         values.map((value) => Math.min(Math.max(value, 0), 5)),
       );
     }
@@ -202,13 +202,13 @@ describe("copies access each element once", () => {
 
   test.each(onDevice)("casts from %s access each element once", (from) => {
     for (const to of onDevice)
-      if (to !== from) checkTraffic((x) => toDType(x!, to), [ones([37, 33], from)], { rank: 1 });
+      if (to !== from) checkTraffic((x) => toDType(x, to), [ones([37, 33], from)], { rank: 1 });
   });
 
   test("a dense one, a transposed one and one of a view", () => {
     const x = ones([64, 32]);
-    checkTraffic((input) => clone(input!), [x], { rank: 1 });
-    checkTraffic((input) => clone(input!), [transposed(x)], { rank: 2, isInRuns: false });
+    checkTraffic((input) => clone(input), [x], { rank: 1 });
+    checkTraffic((input) => clone(input), [transposed(x)], { rank: 2, isInRuns: false });
     const offset = place(
       { shape: [64, 32], dtype: "float32", values: new Array(2048).fill(1) },
       "strided",

@@ -68,13 +68,13 @@ const rows: readonly Row[] = [
 
 const rowOf = ({ name, compute, formula, ulps = 0, alsoOf = [], values, ...row }: Row): OperationRow => ({
   name,
-  compute: ([x]) => compute(x!),
+  compute: ([x]) => compute(x),
   dtypes: [...floats, ...alsoOf],
   samples: [...unarySamples(values), sampleOf("specials", specials)],
   oracle: (blocks) => mapped(blocks, formula),
   accuracy: { ulps },
   gradient: true,
-  ...(row.gradientRoundings && { gradientRoundings: ([x]) => [x!.values.map(row.gradientRoundings!)] }),
+  ...(row.gradientRoundings && { gradientRoundings: ([x]) => [x.values.map(row.gradientRoundings!)] }),
 });
 
 testTable("unary", rows.map(rowOf));
@@ -95,7 +95,7 @@ testTable(
 
 const predicate = (name: string, compute: (x: Tensor) => Tensor, formula: (x: number) => boolean): OperationRow => ({
   name,
-  compute: ([x]) => compute(x!),
+  compute: ([x]) => compute(x),
   dtypes: [...floats, ...integers, "bool"],
   samples: [...unarySamples({ integers: [0, 2] }), sampleOf("specials", specials)],
   oracle: (blocks) => mapped(blocks, (x) => Number(formula(x)), "bool"),

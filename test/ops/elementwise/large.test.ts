@@ -42,10 +42,10 @@ describe.each(isas)("large operands are correct with %s", (isa) => {
       const x = tensor(values);
       const row = tensor(values.subarray(0, columns));
       const difference = sub(reshape(x, [rows, columns]), row).dataSync();
-      expect(firstWrong(neg(x).dataSync(), (index) => -values[index]!)).toBe(-1);
-      expect(firstWrong(difference, (index) => values[index]! - values[index % columns]!)).toBe(-1);
-      expect(firstWrong(lt(x, 500).dataSync(), (index) => Number(values[index]! < 500))).toBe(-1);
-      expect(firstWrong(toDType(x, "int64").dataSync(), (index) => values[index]!)).toBe(-1);
+      expect(firstWrong(neg(x).dataSync(), (index) => -values[index])).toBe(-1);
+      expect(firstWrong(difference, (index) => values[index] - values[index % columns])).toBe(-1);
+      expect(firstWrong(lt(x, 500).dataSync(), (index) => Number(values[index] < 500))).toBe(-1);
+      expect(firstWrong(toDType(x, "int64").dataSync(), (index) => values[index])).toBe(-1);
     }),
   );
 
@@ -55,7 +55,7 @@ describe.each(isas)("large operands are correct with %s", (isa) => {
       const whole = zeros([size]);
       copy_(slice(whole, { start: 3, end: size - 2 }), slice(tensor(values), { end: size - 5 }));
       const isInside = (index: number) => index >= 3 && index < size - 2;
-      const want = (index: number) => (isInside(index) ? values[index - 3]! : 0);
+      const want = (index: number) => (isInside(index) ? values[index - 3] : 0);
       expect(firstWrong(whole.dataSync(), want)).toBe(-1);
     }),
   );

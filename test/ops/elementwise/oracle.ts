@@ -74,20 +74,20 @@ export const broadcasts: readonly (readonly OperandSpec[])[] = [
 
 /** Two operands of every combination of shapes, with different values. */
 export const binarySamples = (first?: Values, second = first): Sample[] =>
-  broadcasts.map(([a, b]) => ({ inputs: [withValues(a!, first), withValues(b!, second)], options: undefined }));
+  broadcasts.map(([a, b]) => ({ inputs: [withValues(a, first), withValues(b, second)], options: undefined }));
 
 /** f of each combination of elements, broadcast. */
 export function mapped(blocks: readonly Block[], f: (...values: number[]) => number, dtype?: DType): Expected {
   const rank = Math.max(...blocks.map(({ shape }) => shape.length));
   const aligned = blocks.map(({ shape }) => [...new Array<number>(rank - shape.length).fill(1), ...shape]);
   const shape = Array.from({ length: rank }, (_, axis) => {
-    const sizes = aligned.map((own) => own[axis]!);
+    const sizes = aligned.map((own) => own[axis]);
     return sizes.find((size) => size !== 1) ?? 1;
   });
   const values: number[] = [];
   const count = shape.reduce((product, size) => product * size, 1);
   for (let index = 0; index < count; index++) {
-    const operands = blocks.map((block) => block.values[placeIn(block.shape, shape, index)]!);
+    const operands = blocks.map((block) => block.values[placeIn(block.shape, shape, index)]);
     values.push(f(...operands));
   }
   return { shape, values, ...(dtype && { dtype }) };

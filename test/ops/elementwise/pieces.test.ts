@@ -32,15 +32,15 @@ describe.each(["float32", "float64", "bfloat16"] as const satisfies readonly DTy
   (dtype) => {
     test.each(Object.keys(operations))("%s is the same in pieces", (name) => {
       withBackend("cpu", () => {
-        const compute = operations[name]!;
+        const compute = operations[name];
         const x = orchard.toDType(orchard.tensor(values), dtype) as Tensor;
         const whole = sizes.map((size) => compute(orchard.narrow(x, 0, 0, size)).toArray() as number[]);
         const parts = Array.from({ length: Math.ceil(values.length / PART) }, (_, at) =>
           compute(orchard.narrow(x, 0, at * PART, Math.min(PART, x.size - at * PART))).toArray(),
         ).flat() as number[];
         for (const [at, size] of sizes.entries()) {
-          const wrong = whole[at]!.findIndex((value, element) => !Object.is(value, parts[element]));
-          expect({ size, wrong, length: whole[at]!.length }).toEqual({ size, wrong: -1, length: size });
+          const wrong = whole[at].findIndex((value, element) => !Object.is(value, parts[element]));
+          expect({ size, wrong, length: whole[at].length }).toEqual({ size, wrong: -1, length: size });
         }
       });
     });
@@ -58,7 +58,7 @@ describe("operands with runs of a few elements", () => {
       const numbers = Array.from({ length: planes * rows * width }, (_, at) => {
         const [row, element] = [Math.floor(at / width), at % width];
         const from = row + Math.floor(row / rows); // each plane uses a different row
-        return Math.fround(a[from * (width + 1) + element + 1]! + b[row]!);
+        return Math.fround(a[from * (width + 1) + element + 1] + b[row]);
       });
       const sum = orchard.add(orchard.narrow(orchard.narrow(wide, 1, 0, rows), 2, 1, width), column) as Tensor;
       expect([...sum.dataSync()]).toEqual(numbers);
@@ -67,7 +67,7 @@ describe("operands with runs of a few elements", () => {
         orchard.tensor([[...a.subarray(0, width)]]),
       );
       const expected = Array.from({ length: rows * width }, (_, at) =>
-        Math.fround(b[Math.floor(at / width)]! * a[at % width]!),
+        Math.fround(b[Math.floor(at / width)] * a[at % width]),
       );
       expect([...(products as Tensor).dataSync()]).toEqual(expected);
     });

@@ -94,11 +94,11 @@ const rows: readonly Row[] = [
 function withRoundings(blocks: readonly Block[], { formula, magnitude, isSum = false }: Row): Expected {
   const expected = mapped(blocks, formula);
   if (magnitude === undefined && !isSum) return expected;
-  const own = (x: number, at: number) => (isSum ? 24 * Math.abs(expected.values[at]!) : x > 0.5 && x < 3 ? 12 : 0);
-  const isWide = blocks[0]!.dtype === "float64";
+  const own = (x: number, at: number) => (isSum ? 24 * Math.abs(expected.values[at]) : x > 0.5 && x < 3 ? 12 : 0);
+  const isWide = blocks[0].dtype === "float64";
   return {
     ...expected,
-    roundings: blocks[0]!.values.map((x, at) => Math.max(magnitude?.(x) ?? 0, isWide ? own(x, at) : 0)),
+    roundings: blocks[0].values.map((x, at) => Math.max(magnitude?.(x) ?? 0, isWide ? own(x, at) : 0)),
   };
 }
 
@@ -109,7 +109,7 @@ testTable(
   rows.map(
     (row): OperationRow => ({
       ...row,
-      compute: ([x]) => row.compute(x!),
+      compute: ([x]) => row.compute(x),
       dtypes: floats,
       samples: [
         ...unarySamples(row.values),
@@ -147,7 +147,7 @@ describe.each(tested)("special functions on %s", (backend) => {
     const errors = values.map((x, at) => {
       // The reflection formula: for x < 0, ψ₁(x) = (π / sin πx)² − ψ₁(1 − x).
       const expected = x > 0 ? polygamma(1, x) : (1 / (x * sinc(x))) ** 2 - polygamma(1, 1 - x);
-      return { x, ulps: Math.abs(results[at]! - expected) / ulpOf("float32", expected) };
+      return { x, ulps: Math.abs(results[at] - expected) / ulpOf("float32", expected) };
     });
     expect(errors.filter(({ ulps }) => ulps > 6)).toEqual([]);
   });
@@ -273,9 +273,9 @@ const named: Readonly<Record<string, (x: Tensor) => Tensor>> = {
 
 describe.each(["cpu", "reference"] as const)("special functions have known values in float64 on %s", (backend) => {
   test.each(Object.keys(precise))("%s has its known values in float64", (name) => {
-    const points = precise[name]!;
+    const points = precise[name];
     const x = points.map(([at]) => at);
-    const y = withBackend(backend, () => named[name]!(library.tensor(x, { dtype: "float64" })).dataSync());
+    const y = withBackend(backend, () => named[name](library.tensor(x, { dtype: "float64" })).dataSync());
     for (const [at, [, expected]] of points.entries())
       expect(Math.abs(Number(y[at]) - expected) / Math.abs(expected)).toBeLessThan(3e-15);
   });
@@ -287,7 +287,7 @@ describe("gradients of the first and second order, by finite differences", () =>
     (_name, { compute, values = { low: -2, high: 2 } }) => {
       const { low, high } = values as { low: number; high: number };
       const points = Array.from({ length: 6 }, (_, at) => low + ((at + 0.4) / 6) * (high - low) * 0.8);
-      const gradient = (x: Tensor) => enableGrad(() => grad([library.sum(compute(x))], [x], { createGraph: true })[0]!);
+      const gradient = (x: Tensor) => enableGrad(() => grad([library.sum(compute(x))], [x], { createGraph: true })[0]);
       withBackend("reference", () => {
         const x = library.tensor(points, { dtype: "float64", requiresGrad: true });
         gradcheck(compute, [x]);

@@ -66,7 +66,7 @@ const inverseCoefficients = [1];
 for (let k = 1; k < 500; k++) {
   let sum = 0;
   for (let m = 0; m < k; m++)
-    sum += (inverseCoefficients[m]! * inverseCoefficients[k - 1 - m]!) / ((m + 1) * (2 * m + 1));
+    sum += (inverseCoefficients[m] * inverseCoefficients[k - 1 - m]) / ((m + 1) * (2 * m + 1));
   inverseCoefficients.push(sum);
 }
 
@@ -79,7 +79,7 @@ export function erfinv(x: number): number {
   const scaled = (x * Math.sqrt(Math.PI)) / 2;
   let sum = 0;
   for (let k = inverseCoefficients.length - 1; k >= 0; k--)
-    sum = sum * scaled * scaled + inverseCoefficients[k]! / (2 * k + 1);
+    sum = sum * scaled * scaled + inverseCoefficients[k] / (2 * k + 1);
   return sum * scaled;
 }
 
@@ -109,7 +109,7 @@ const zetas = Array.from({ length: 60 }, (_, at) => (at < 2 ? Number.NaN : zeta(
 /** Σ f(k)·ζ(k)·(−t)^(k − less) over k ≥ 2, for |t| ≤ ½. */
 function zetaSeries(t: number, less: number, f: (k: number) => number): number {
   let sum = 0;
-  for (let k = zetas.length - 1; k >= 2; k--) sum += f(k) * zetas[k]! * (-t) ** (k - less);
+  for (let k = zetas.length - 1; k >= 2; k--) sum += f(k) * zetas[k] * (-t) ** (k - less);
   return sum;
 }
 

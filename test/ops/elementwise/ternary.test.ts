@@ -12,9 +12,9 @@ import { broadcasts, floats, integers, mapped, sampleOf, specials, unarySamples,
 /** The pairs of shapes, with a third one that broadcasts too. */
 const triples = (first: Partial<OperandSpec>, ...values: readonly (Values | undefined)[]): Sample[] =>
   broadcasts.map(([a, b], index) => {
-    const third = index % 2 === 0 ? { shape: [] } : b!;
+    const third = index % 2 === 0 ? { shape: [] } : b;
     return {
-      inputs: [{ ...a!, ...first }, withValues(b!, values[0]), withValues(third, values[1])],
+      inputs: [{ ...a, ...first }, withValues(b, values[0]), withValues(third, values[1])],
       options: undefined,
     };
   });
@@ -31,7 +31,7 @@ const soft =
 
 const softplusRow = (beta: number, threshold: number): OperationRow => ({
   name: `softplus(${beta}, ${threshold})`,
-  compute: ([x]) => softplus(x!, { beta, threshold }),
+  compute: ([x]) => softplus(x, { beta, threshold }),
   dtypes: floats,
   samples: [...unarySamples({ low: -8, high: 8 }), sampleOf("specials", specials)],
   oracle: (blocks) => mapped(blocks, soft(beta, threshold)),
@@ -41,10 +41,10 @@ const softplusRow = (beta: number, threshold: number): OperationRow => ({
 
 const clampRow = (options: { min?: number; max?: number }): OperationRow => ({
   name: `clamp ${JSON.stringify(options)}`,
-  compute: ([x]) => clamp(x!, options),
+  compute: ([x]) => clamp(x, options),
   dtypes: [...floats, ...integers.filter((dtype) => !dtype.startsWith("u"))],
   samples: [...unarySamples(), sampleOf("specials", specials)],
-  oracle: (blocks) => mapped(blocks, (x) => bounds(x!, options.min ?? -1 / 0, options.max ?? 1 / 0)),
+  oracle: (blocks) => mapped(blocks, (x) => bounds(x, options.min ?? -1 / 0, options.max ?? 1 / 0)),
   accuracy: { ulps: 0.1 },
   gradient: true,
 });
@@ -52,12 +52,12 @@ const clampRow = (options: { min?: number; max?: number }): OperationRow => ({
 testTable("ternary", [
   {
     name: "where",
-    compute: ([condition, a, b]) => where(condition!, a!, b!),
+    compute: ([condition, a, b]) => where(condition, a, b),
     dtypes: [...floats, ...integers, "bool"],
     samples: triples({ dtype: "bool" }),
     oracle: (blocks) => ({
-      ...mapped(blocks, (condition, a, b) => (condition ? a! : b!)),
-      dtype: blocks[1]!.dtype,
+      ...mapped(blocks, (condition, a, b) => (condition ? a : b)),
+      dtype: blocks[1].dtype,
     }),
     accuracy: { ulps: 0 },
     elementwise: true,
@@ -65,10 +65,10 @@ testTable("ternary", [
   },
   {
     name: "clamp",
-    compute: ([x, min, max]) => clamp(x!, { min: min!, max: max! }),
+    compute: ([x, min, max]) => clamp(x, { min: min, max: max }),
     dtypes: [...floats, ...integers],
     samples: triples({}),
-    oracle: (blocks) => mapped(blocks, (x, least, most) => bounds(x!, least!, most!)),
+    oracle: (blocks) => mapped(blocks, (x, least, most) => bounds(x, least, most)),
     accuracy: { ulps: 0 },
     elementwise: true,
     gradient: true,
@@ -79,7 +79,7 @@ testTable("ternary", [
   clampRow({ min: 1, max: -1 }),
   {
     name: "lerp",
-    compute: ([a, b, weight]) => lerp(a!, b!, weight!),
+    compute: ([a, b, weight]) => lerp(a, b, weight),
     dtypes: floats,
     // Both ends have the same sign, so that nothing cancels.
     samples: triples({ values: { low: 1, high: 2 } }, { low: 1, high: 4 }, { low: 0, high: 1 }),

@@ -23,9 +23,9 @@ function drawn(random: Random, shape: readonly number[], dtype: (typeof dtypes)[
   const order = shape.map((_, axis) => axis);
   for (let at = order.length - 1; at > 0; at--) {
     const other = random.integer(0, at);
-    [order[at], order[other]] = [order[other]!, order[at]!];
+    [order[at], order[other]] = [order[other], order[at]];
   }
-  const stored = order.map((axis) => shape[axis]!);
+  const stored = order.map((axis) => shape[axis]);
   const numbers = Array.from({ length: elementCount(shape) }, () => random.integer(0, 9));
   const dense = library.toDType(library.tensor(Float32Array.from(numbers), { shape: stored }), dtype) as Tensor;
   const back = shape.map((_, axis) => order.indexOf(axis));
@@ -33,10 +33,10 @@ function drawn(random: Random, shape: readonly number[], dtype: (typeof dtypes)[
   const values = Float64Array.from({ length: numbers.length }, (_, at) => {
     let [left, place] = [at, 0];
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      place += (left % shape[axis]!) * steps[back[axis]!]!;
-      left = Math.floor(left / shape[axis]!);
+      place += (left % shape[axis]) * steps[back[axis]];
+      left = Math.floor(left / shape[axis]);
     }
-    return numbers[place]!;
+    return numbers[place];
   });
   return { x: library.permute(dense, back), values };
 }
@@ -57,9 +57,9 @@ test.each(tested)("drawn permutations of axes equal dense operands, on %s", (bac
         const [a, b, c] = [0, 1, 2].map(() => drawn(random, shape, dtype)) as [Drawn, Drawn, Drawn];
         expect(numbersOf(library.clone(a.x))).toEqual([...a.values]);
         expect(numbersOf(library.square(a.x))).toEqual([...a.values].map((value) => value ** 2));
-        const sums = [...a.values].map((value, at) => value + b.values[at]!);
+        const sums = [...a.values].map((value, at) => value + b.values[at]);
         expect(numbersOf(library.add(a.x, b.x))).toEqual(sums);
-        const chosen = [...a.values].map((value, at) => (value > b.values[at]! ? value : c.values[at]!));
+        const chosen = [...a.values].map((value, at) => (value > b.values[at] ? value : c.values[at]));
         expect(numbersOf(library.where(library.gt(a.x, b.x), a.x, c.x) as Tensor)).toEqual(chosen);
       }),
     );

@@ -32,7 +32,7 @@ const indicesOf = (shape: readonly number[], layout: Layout = "contiguous", dtyp
 
 const embeddingRow: OperationRow<object> = {
   name: "embedding",
-  compute: ([indices, weight]) => embedding(indices!, weight!),
+  compute: ([indices, weight]) => embedding(indices, weight),
   dtypes: floats,
   samples: [
     ...layouts.map((layout, at) => ({
@@ -48,15 +48,15 @@ const embeddingRow: OperationRow<object> = {
     { name: "seven axes", inputs: [indicesOf([1, 2, 1, 2, 1, 2, 1]), { shape: [ROWS, 2] }], options: {} },
   ],
   oracle: ([indices, weight]) => {
-    const width = weight!.shape[1]!;
+    const width = weight.shape[1];
     return {
-      shape: [...indices!.shape, width],
-      values: indices!.values.flatMap((row) => weight!.values.slice(row * width, (row + 1) * width)),
-      dtype: weight!.dtype,
+      shape: [...indices.shape, width],
+      values: indices.values.flatMap((row) => weight.values.slice(row * width, (row + 1) * width)),
+      dtype: weight.dtype,
     };
   },
   accuracy: { flash: true },
-  sumLength: ([indices]) => indices!.values.length,
+  sumLength: ([indices]) => indices.values.length,
   gradient: true,
 };
 
@@ -74,17 +74,17 @@ function membersOf(indices: Block, { offsets, paddingIndex, includeLastOffset }:
   return bounds
     .slice(1)
     .map((end, bag) =>
-      Array.from({ length: end - bounds[bag]! }, (_, at) => bounds[bag]! + at).filter(
+      Array.from({ length: end - bounds[bag] }, (_, at) => bounds[bag] + at).filter(
         (place) => indices.values[place] !== padding,
       ),
     );
 }
 
 function bagOracle([indices, weight, factors]: readonly Block[], options: BagOptions, round: Round) {
-  const width = weight!.shape[1]!;
-  const bags = membersOf(indices!, options);
+  const width = weight.shape[1];
+  const bags = membersOf(indices, options);
   const at = (place: number, column: number) =>
-    round(weight!.values[indices!.values[place]! * width + column]! * (factors?.values[place] ?? 1));
+    round(weight.values[indices.values[place] * width + column] * (factors?.values[place] ?? 1));
   const result = (members: readonly number[], column: number) => {
     const own = members.map((place) => at(place, column));
     if (own.length === 0) return 0;
@@ -93,7 +93,7 @@ function bagOracle([indices, weight, factors]: readonly Block[], options: BagOpt
     return (options.mode ?? "mean") === "mean" ? round(sum / own.length) : sum;
   };
   const values = bags.flatMap((members) => Array.from({ length: width }, (_, column) => result(members, column)));
-  return { shape: [bags.length, width], values, dtype: weight!.dtype };
+  return { shape: [bags.length, width], values, dtype: weight.dtype };
 }
 
 const bagSamples: readonly Sample<BagOptions>[] = [
@@ -117,7 +117,7 @@ const bagSamples: readonly Sample<BagOptions>[] = [
   })),
   ...layouts.map((layout, at) => ({
     name: `factors of [3, 4] ${layout}`,
-    inputs: [indicesOf([3, 4]), { shape: [ROWS, 5], layout: layouts[(at + 2) % 6]! }, { shape: [3, 4], layout }],
+    inputs: [indicesOf([3, 4]), { shape: [ROWS, 5], layout: layouts[(at + 2) % 6] }, { shape: [3, 4], layout }],
     options: { mode: "sum" as const, ...(at % 2 ? { paddingIndex: 1 } : {}) },
   })),
   {
@@ -133,7 +133,7 @@ const bagSamples: readonly Sample<BagOptions>[] = [
 const bagRow: OperationRow<BagOptions> = {
   name: "embeddingBag",
   compute: ([indices, weight, perSampleWeights], { offsets, ...options }) =>
-    embeddingBag(indices!, weight!, {
+    embeddingBag(indices, weight, {
       ...options,
       perSampleWeights,
       offsets: offsets && tensor(BigInt64Array.from(offsets.map(BigInt))),
@@ -142,7 +142,7 @@ const bagRow: OperationRow<BagOptions> = {
   samples: bagSamples,
   oracle: bagOracle,
   accuracy: { flash: true },
-  sumLength: ([indices]) => indices!.values.length,
+  sumLength: ([indices]) => indices.values.length,
   gradient: true,
 };
 
@@ -154,7 +154,7 @@ test("a row with a factor of 0 gets no gradient, regardless of the bag's gradien
       const weight = tensor([[1, 2], [3, 4]], { requiresGrad: true }); // biome-ignore format: rows
       const index = tensor([1n, 0n, 1n]);
       const found = (output: Tensor) =>
-        grad([output], [weight], { gradOutputs: [full(output.shape, 2, { dtype: "float32" })] })[0]!.toArray();
+        grad([output], [weight], { gradOutputs: [full(output.shape, 2, { dtype: "float32" })] })[0].toArray();
       expect(found(embedding(index, weight, { paddingIndex: 1 }))).toEqual([
         [2, 2],
         [0, 0],
@@ -177,7 +177,7 @@ describe("a row that many indices select gets the sum of their gradients", () =>
         named.map((_, at) => [at, 1, 2 * at]),
         { dtype: "float32" },
       );
-      const rows = grad([output], [weight], { gradOutputs: [seed] })[0]!.toArray() as number[][];
+      const rows = grad([output], [weight], { gradOutputs: [seed] })[0].toArray() as number[][];
       const places = (row: bigint) => named.flatMap((own, at) => (own === row ? [at] : []));
       const expected = rows.map((_, row) => {
         const sum = places(BigInt(row)).reduce((total, at) => total + at, 0);
@@ -193,7 +193,7 @@ describe("if rows of a bag are equal, the first counts as the largest and gets t
     withBackend(backend, () => {
       const weight = tensor([[1], [1], [0]], { requiresGrad: true });
       const output = embeddingBag(tensor([[2n, 1n, 1n, 0n]]), weight, { mode: "max" });
-      expect(grad([output], [weight], { gradOutputs: [full([1, 1], 3, { dtype: "float32" })] })[0]!.toArray()).toEqual([
+      expect(grad([output], [weight], { gradOutputs: [full([1, 1], 3, { dtype: "float32" })] })[0].toArray()).toEqual([
         [0],
         [3],
         [0],
@@ -235,9 +235,9 @@ describe("functions of embeddings have gradients of gradients", () => {
           return grad([squares], [weight], {
             gradOutputs: [full(squares.shape, 0.75, { dtype: "float64" })],
             createGraph,
-          })[0]!;
+          })[0];
         };
-        gradcheck((weight, own) => mul(slopes(weight!, own!), table()), inputs);
+        gradcheck((weight, own) => mul(slopes(weight, own), table()), inputs);
       });
   });
 });
@@ -260,7 +260,7 @@ const everything = (): unknown[] => {
   ].map((compute) => {
     const weight = wave([100, 70], 0.11);
     const output = compute(weight);
-    return [output, grad([output], [weight], { gradOutputs: [wave(output.shape, 0.3)] })[0]!];
+    return [output, grad([output], [weight], { gradOutputs: [wave(output.shape, 0.3)] })[0]];
   });
   return outcomes.flat().map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };

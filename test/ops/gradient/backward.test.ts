@@ -94,7 +94,7 @@ describe("backward() computes correct gradients", () => {
       ["metal", "cpu"],
     ] as const)
       for (const [index, value] of run(forward, back).entries())
-        expect(Math.abs(value - expected[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected[index]!)));
+        expect(Math.abs(value - expected[index])).toBeLessThan(1e-5 * Math.max(1, Math.abs(expected[index])));
   });
 });
 
@@ -159,16 +159,16 @@ describe("grad returns gradients of given tensors", () => {
     const x = parameter([2]);
     const fourth = mul(mul(x, x), mul(x, x));
     const [first] = grad(fourth, [x], { createGraph: true });
-    const [second] = grad(first!, [x], { createGraph: true });
-    const [third] = grad(second!, [x]);
+    const [second] = grad(first, [x], { createGraph: true });
+    const [third] = grad(second, [x]);
     expect([numbers(first), numbers(second), numbers(third)]).toEqual([[32], [48], [48]]);
-    expect([first!.requiresGrad, third!.requiresGrad]).toEqual([true, false]);
+    expect([first.requiresGrad, third.requiresGrad]).toEqual([true, false]);
   });
 
   test("createGraph works through an operation that saves its result: d²(eˣ)/dx² = eˣ", () => {
     const x = parameter([0.5]);
     const [first] = grad(exp(x), [x], { createGraph: true });
-    expect(grad(first!, [x])[0]!.item()).toBeCloseTo(Math.exp(0.5), 12);
+    expect(grad(first, [x])[0].item()).toBeCloseTo(Math.exp(0.5), 12);
   });
 
   test("backward with createGraph leaves a gradient that has a gradient", () => {

@@ -31,7 +31,7 @@ class ScaledCube extends Function {
   }
   static backward(context: FunctionContext, gradient: Tensor | null) {
     const [x] = context.savedTensors;
-    return [mul(gradient!, mul(mul(x!, x!), 3 * (context["scale"] as number))), null];
+    return [mul(gradient!, mul(mul(x, x), 3 * (context["scale"] as number))), null];
   }
 }
 
@@ -59,21 +59,21 @@ describe("Function defines an operation with its gradient", () => {
     expect(numbers(x.grad)).toEqual([24, 6]);
     const y = parameter([2]);
     const [first] = grad(ScaledCube.apply(y, 1), [y], { createGraph: true });
-    expect(numbers(grad(first!, [y])[0])).toEqual([12]);
+    expect(numbers(grad(first, [y])[0])).toEqual([12]);
     expect(gradcheck((z) => ScaledCube.apply(z, 1.5), [parameter([0.3, -0.7])])).toBe(true);
   });
 
   test("a Function has several outputs: unused ones give null, marked ones are not differentiable", () => {
     const [a, b] = [parameter([5, 1]), parameter([2, 3])];
     const [total, difference, flags] = SumAndDifference.apply(a, b);
-    expect([total!.requiresGrad, difference!.requiresGrad, flags!.requiresGrad]).toEqual([true, true, false]);
-    backward(difference!, tensor([1, 10], { dtype: "float64" }));
+    expect([total.requiresGrad, difference.requiresGrad, flags.requiresGrad]).toEqual([true, true, false]);
+    backward(difference, tensor([1, 10], { dtype: "float64" }));
     expect([numbers(a.grad), numbers(b.grad)]).toEqual([
       [1, 10],
       [-1, -10],
     ]);
     expect(SumAndDifference.got.map((gradient) => gradient === null)).toEqual([true, false, true]);
-    expect(total!.edge?.node).toBe(difference!.edge!.node);
+    expect(total.edge?.node).toBe(difference.edge!.node);
   });
 
   test("a Function knows which arguments need a gradient, and records nothing if none does", () => {
@@ -151,8 +151,8 @@ describe("Function defines an operation with its gradient", () => {
 describe("gradcheck compares gradients with differences", () => {
   test("gradcheck accepts correct gradients, of several inputs and outputs", () => {
     const inputs = [parameter([0.4, -0.3, 1.2]), parameter([1.5, 2, -0.7])];
-    expect(gradcheck((a, b) => [mul(exp(a!), b!), div(a!, b!)], inputs)).toBe(true);
-    expect(gradcheck((a, b) => [detached(a!), mul(a!, b!)], inputs)).toBe(true);
+    expect(gradcheck((a, b) => [mul(exp(a), b), div(a, b)], inputs)).toBe(true);
+    expect(gradcheck((a, b) => [detached(a), mul(a, b)], inputs)).toBe(true);
   });
 
   test.each([
@@ -167,7 +167,7 @@ describe("gradcheck compares gradients with differences", () => {
         return mul(x, x);
       }
       static backward(context: FunctionContext, gradient: Tensor | null): Tensor | null {
-        return rule(gradient!, context.savedTensors[0]!) as Tensor | null;
+        return rule(gradient!, context.savedTensors[0]) as Tensor | null;
       }
     }
     expect(() => gradcheck((x) => Square.apply(x), [parameter([0.7, -1.1])])).toThrow(GradcheckError);

@@ -70,7 +70,7 @@ test("gradients that a caller has seen stay: in a hook, in grad, with keep", () 
   const z = mul(Stash.apply(y), 5);
   const [ofY] = grad(z, [y], { gradOutputs: [tensor([1, 10])], retainGraph: true });
   backward(z, tensor([1, 10]));
-  const all = [...seen, ofY!, x.grad!].map((gradient) => Array.from(gradient.dataSync(), Number));
+  const all = [...seen, ofY, x.grad!].map((gradient) => Array.from(gradient.dataSync(), Number));
   expect(all).toEqual([
     [5, 50],
     [10, 100],

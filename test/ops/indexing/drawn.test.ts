@@ -50,7 +50,7 @@ describe.each(tested)("drawn indices and masks on %s", (backend) => {
     rounds("masks", 48, (random, isLarge) => {
       const shape = shapeOf(random, isLarge);
       const count = elementCount(shape);
-      const dtype = dtypes[random.integer(hasFloat64 ? 0 : 1, dtypes.length - 1)]!;
+      const dtype = dtypes[random.integer(hasFloat64 ? 0 : 1, dtypes.length - 1)];
       const { x, values } = drawn(random, shape, dtype, 3);
       const mask = drawn(random, shape, "bool", 1) as { x: Tensor<"bool">; values: number[] };
       const source = drawn(random, [count], dtype, 3);
@@ -65,7 +65,7 @@ describe.each(tested)("drawn indices and masks on %s", (backend) => {
       expect(numbers(library.maskedSelect(x, mask.x))).toEqual(selected);
       expect(numbers(library.at(x, mask.x))).toEqual(selected);
       let next = 0;
-      const replaced = values.map((value, at) => (mask.values[at] === 1 ? source.values[next++]! : value));
+      const replaced = values.map((value, at) => (mask.values[at] === 1 ? source.values[next++] : value));
       const result = library.maskedScatter(x, mask.x, source.x);
       expect([result.dtype, result.shape]).toEqual([x.dtype, shape]);
       expect(numbers(result)).toEqual(replaced);
@@ -92,19 +92,19 @@ describe.each(tested)("drawn indices and masks on %s", (backend) => {
     rounds("scatters", 48, (random, isLarge) => {
       const [outer, inner] = [random.integer(1, 3), random.integer(1, isLarge ? 700 : 40)];
       const [size, length] = [random.integer(1, isLarge ? 90 : 40), random.integer(1, 12)];
-      const dtype = dtypes[random.integer(hasFloat64 ? 0 : 1, 5)]!;
+      const dtype = dtypes[random.integer(hasFloat64 ? 0 : 1, 5)];
       const { x, values } = drawn(random, [outer, size, inner], dtype, 9);
       const source = drawn(random, [outer, length, inner], dtype, 9);
       const isShared = random.integer(0, 1) === 1;
       const places = drawn(random, isShared ? [1, length, 1] : [outer, length, inner], "int64", size - 1);
       const index = library.expand(places.x, [outer, length, inner]) as Tensor<"int64">;
-      const way = (Object.keys(ways) as (keyof typeof ways)[])[random.integer(0, 3)]!;
+      const way = (Object.keys(ways) as (keyof typeof ways)[])[random.integer(0, 3)];
       const includeSelf = way === "scatter" || way === "scatterAdd" || random.integer(0, 1) === 1;
       const [expected, isNamed] = [[...values], new Set<number>()];
       for (const [at, value] of source.values.entries()) {
         const [slab, step, column] = [Math.floor(at / (length * inner)), Math.floor(at / inner) % length, at % inner];
-        const to = (slab * size + places.values[isShared ? step : at]!) * inner + column;
-        expected[to] = includeSelf || isNamed.has(to) ? ways[way](expected[to]!, value) : value;
+        const to = (slab * size + places.values[isShared ? step : at]) * inner + column;
+        expected[to] = includeSelf || isNamed.has(to) ? ways[way](expected[to], value) : value;
         isNamed.add(to);
       }
       const result =
@@ -130,8 +130,8 @@ describe.each(tested)("drawn indices and masks on %s", (backend) => {
       const [gradient] = grad([output], [weight], { gradOutputs: [gradients.x] });
       const expected = new Array<number>(rows * width).fill(0);
       for (const [at, value] of gradients.values.entries())
-        expected[places.values[Math.floor(at / width)]! * width + (at % width)]! += value;
-      expect(numbers(gradient!)).toEqual(expected);
+        expected[places.values[Math.floor(at / width)] * width + (at % width)] += value;
+      expect(numbers(gradient)).toEqual(expected);
     });
   });
 });

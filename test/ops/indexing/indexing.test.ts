@@ -50,8 +50,8 @@ const samples = (
     name: `[${shape}] by [${index}] along ${options.dim} ${layout}`,
     inputs: [
       { shape, layout },
-      indices(index, shape.at(options.dim)!, layouts[(at + 1) % 5]!, at % 2 === 0 ? "int64" : "int32"),
-      ...(source ? [{ shape: source, layout: layouts[(at + 2) % 6]! }] : []),
+      indices(index, shape.at(options.dim)!, layouts[(at + 1) % 5], at % 2 === 0 ? "int64" : "int32"),
+      ...(source ? [{ shape: source, layout: layouts[(at + 2) % 6] }] : []),
     ],
     options,
   }));
@@ -62,8 +62,8 @@ const highest = [2, 1, 2, 1, 2, 1, 2, 3];
 const axisOf = (dim: number, rank: number) => (dim < 0 ? dim + rank : dim);
 
 const gatherOracle = ([x, index]: readonly Block[], { dim }: Options): Expected =>
-  resultOf(index!.shape, (coordinates) =>
-    valueAt(x!, coordinates.with(axisOf(dim, coordinates.length), valueAt(index!, coordinates))),
+  resultOf(index.shape, (coordinates) =>
+    valueAt(x, coordinates.with(axisOf(dim, coordinates.length), valueAt(index, coordinates))),
   );
 
 const triangle = (
@@ -72,7 +72,7 @@ const triangle = (
   stays: (row: number, column: number, diagonal: number) => boolean,
 ): OperationRow<{ diagonal: number }> => ({
   name,
-  compute: ([x], options) => call(x!, options),
+  compute: ([x], options) => call(x, options),
   dtypes: all,
   samples: [
     ...layouts.flatMap((layout) =>
@@ -87,8 +87,8 @@ const triangle = (
     },
   ],
   oracle: ([x], { diagonal }) =>
-    resultOf(x!.shape, (coordinates) =>
-      stays(coordinates.at(-2)!, coordinates.at(-1)!, diagonal) ? valueAt(x!, coordinates) : 0,
+    resultOf(x.shape, (coordinates) =>
+      stays(coordinates.at(-2)!, coordinates.at(-1)!, diagonal) ? valueAt(x, coordinates) : 0,
     ),
   accuracy: { ulps: 0 },
   gradient: true,
@@ -113,21 +113,21 @@ const maskedFills = (
   shapes: readonly (readonly [x: readonly number[], mask: readonly number[]])[],
 ): OperationRow<FillOptions> => ({
   ...{ name, dtypes, gradient: true, accuracy: { ulps: 0 } },
-  compute: ([x, mask, value], { plain }) => maskedFill(x!, mask as Tensor<"bool">, plain ?? value!),
+  compute: ([x, mask, value], { plain }) => maskedFill(x, mask as Tensor<"bool">, plain ?? value),
   samples: shapes.flatMap(([shape, mask]) =>
     layouts.map((layout, at) => ({
       name: `[${shape}] by [${mask}] ${layout}`,
       inputs: [
         { shape, layout },
-        { shape: mask, layout: layouts[(at + 1) % 6]!, dtype: "bool" },
+        { shape: mask, layout: layouts[(at + 1) % 6], dtype: "bool" },
         ...("plain" in options ? [] : [{ shape: [] }]),
       ],
       options,
     })),
   ),
   oracle: ([x, mask, value], { plain }) =>
-    resultOf(broadcast(x!.shape, mask!.shape), (coordinates) =>
-      broadcastAt(mask!, coordinates) === 1 ? (plain ?? value!.values[0]!) : broadcastAt(x!, coordinates),
+    resultOf(broadcast(x.shape, mask.shape), (coordinates) =>
+      broadcastAt(mask, coordinates) === 1 ? (plain ?? value.values[0]) : broadcastAt(x, coordinates),
     ),
 });
 
@@ -140,7 +140,7 @@ const broadcastAt = (block: Block, coordinates: readonly number[]): number =>
 testTable("indexing", [
   {
     name: "gather",
-    compute: ([x, index], options) => gather(x!, index as Index, options),
+    compute: ([x, index], options) => gather(x, index as Index, options),
     dtypes: all,
     samples: [
       ...samples([3, 4, 5], [3, 2, 5], { dim: 1 }),
@@ -158,7 +158,7 @@ testTable("indexing", [
   },
   {
     name: "indexSelect",
-    compute: ([x, index], options) => indexSelect(x!, index as Index, options),
+    compute: ([x, index], options) => indexSelect(x, index as Index, options),
     dtypes: all,
     samples: [
       ...samples([3, 4, 5], [6], { dim: 1 }),
@@ -169,9 +169,9 @@ testTable("indexing", [
       { name: "none", inputs: [{ shape: [3, 2] }, indices([0], 3, "contiguous", "int64")], options: { dim: 0 } },
     ],
     oracle: ([x, index], { dim }) => {
-      const axis = axisOf(dim, x!.shape.length);
-      return resultOf(x!.shape.with(axis, index!.values.length), (coordinates) =>
-        valueAt(x!, coordinates.with(axis, index!.values[coordinates[axis]!]!)),
+      const axis = axisOf(dim, x.shape.length);
+      return resultOf(x.shape.with(axis, index.values.length), (coordinates) =>
+        valueAt(x, coordinates.with(axis, index.values[coordinates[axis]])),
       );
     },
     accuracy: { ulps: 0 },
@@ -179,7 +179,7 @@ testTable("indexing", [
   },
   {
     name: "takeAlongDim",
-    compute: ([x, index], options) => takeAlongDim(x!, index as Index, options),
+    compute: ([x, index], options) => takeAlongDim(x, index as Index, options),
     dtypes: all,
     samples: [
       ...samples([3, 4], [3, 6], { dim: 1 }),
@@ -189,11 +189,11 @@ testTable("indexing", [
       ...samples([3, 0], [2, 0], { dim: 0 }),
     ],
     oracle: ([x, index], { dim }) => {
-      const axis = axisOf(dim, x!.shape.length);
-      const shape = broadcast(x!.shape.with(axis, 1), index!.shape.with(axis, 1)).with(axis, index!.shape[axis]!);
+      const axis = axisOf(dim, x.shape.length);
+      const shape = broadcast(x.shape.with(axis, 1), index.shape.with(axis, 1)).with(axis, index.shape[axis]);
       return resultOf(shape, (coordinates) => {
-        const at = broadcastAt(index!, coordinates.with(axis, index!.shape[axis] === 1 ? 0 : coordinates[axis]!));
-        return broadcastAt(x!, coordinates.with(axis, at));
+        const at = broadcastAt(index, coordinates.with(axis, index.shape[axis] === 1 ? 0 : coordinates[axis]));
+        return broadcastAt(x, coordinates.with(axis, at));
       });
     },
     accuracy: { ulps: 0 },
@@ -201,7 +201,7 @@ testTable("indexing", [
   },
   {
     name: "scatter",
-    compute: ([x, index, source], options) => scatter(x!, index as Index, source!, options),
+    compute: ([x, index, source], options) => scatter(x, index as Index, source, options),
     dtypes: all,
     samples: [
       ...samples([3, 4, 5], [3, 6, 5], { dim: 1 }, [3, 6, 5]),
@@ -217,21 +217,18 @@ testTable("indexing", [
       },
     ],
     oracle: ([x, index, source], { dim }) => {
-      const axis = axisOf(dim, x!.shape.length);
-      const values = [...x!.values];
-      for (const coordinates of placesOf(index!.shape)) // row-major: the last element wins
-        values[numberOf(x!.shape, coordinates.with(axis, valueAt(index!, coordinates)))] = valueAt(
-          source!,
-          coordinates,
-        );
-      return { shape: x!.shape, values };
+      const axis = axisOf(dim, x.shape.length);
+      const values = [...x.values];
+      for (const coordinates of placesOf(index.shape)) // row-major: the last element wins
+        values[numberOf(x.shape, coordinates.with(axis, valueAt(index, coordinates)))] = valueAt(source, coordinates);
+      return { shape: x.shape, values };
     },
     accuracy: { ulps: 0 },
     gradient: true,
   },
   {
     name: "scatterAdd",
-    compute: ([x, index, source], options) => scatterAdd(x!, index as Index, source!, options),
+    compute: ([x, index, source], options) => scatterAdd(x, index as Index, source, options),
     dtypes: all,
     samples: [
       ...samples([3, 4, 5], [3, 6, 5], { dim: 1 }, [3, 6, 5]),
@@ -247,13 +244,13 @@ testTable("indexing", [
       },
     ],
     oracle: ([x, index, source], { dim }, round) => {
-      const axis = axisOf(dim, x!.shape.length);
+      const axis = axisOf(dim, x.shape.length);
       return added(
-        x!,
+        x,
         round,
-        placesOf(index!.shape).map((coordinates) => [
-          coordinates.with(axis, valueAt(index!, coordinates)),
-          valueAt(source!, coordinates),
+        placesOf(index.shape).map((coordinates) => [
+          coordinates.with(axis, valueAt(index, coordinates)),
+          valueAt(source, coordinates),
         ]),
       );
     },
@@ -262,7 +259,7 @@ testTable("indexing", [
   },
   {
     name: "indexAdd",
-    compute: ([x, index, source], options) => indexAdd(x!, index as Index, source!, options),
+    compute: ([x, index, source], options) => indexAdd(x, index as Index, source, options),
     dtypes: all,
     samples: [
       ...samples([3, 4, 5], [6], { dim: 1 }, [3, 6, 5]),
@@ -272,13 +269,13 @@ testTable("indexing", [
       ...samples([3, 4], [6], { dim: -1, alpha: 2 }, [3, 6]).map((sample) => ({ ...sample, dtypes: floats })),
     ],
     oracle: ([x, index, source], { dim, alpha = 1 }, round) => {
-      const axis = axisOf(dim, x!.shape.length);
+      const axis = axisOf(dim, x.shape.length);
       return added(
-        x!,
+        x,
         round,
-        placesOf(source!.shape).map((coordinates) => [
-          coordinates.with(axis, index!.values[coordinates[axis]!]!),
-          round(alpha * valueAt(source!, coordinates)),
+        placesOf(source.shape).map((coordinates) => [
+          coordinates.with(axis, index.values[coordinates[axis]]),
+          round(alpha * valueAt(source, coordinates)),
         ]),
       );
     },
@@ -315,7 +312,7 @@ testTable("indexing", [
       [[0, 3], [3]],
     ]),
     // the gradient of the value is a sum over all elements
-    sumLength: ([x, mask]) => broadcast(x!.shape, mask!.shape).reduce((a, b) => a * b, 1),
+    sumLength: ([x, mask]) => broadcast(x.shape, mask.shape).reduce((a, b) => a * b, 1),
   },
   triangle("tril", tril, (row, column, diagonal) => column <= row + diagonal),
   triangle("triu", triu, (row, column, diagonal) => column >= row + diagonal),
@@ -330,8 +327,8 @@ testTable("indexing", [
       })),
     ),
     oracle: ([index]) => ({
-      ...resultOf([...index!.shape, 7], (coordinates) =>
-        valueAt(index!, coordinates.slice(0, -1)) === coordinates.at(-1) ? 1 : 0,
+      ...resultOf([...index.shape, 7], (coordinates) =>
+        valueAt(index, coordinates.slice(0, -1)) === coordinates.at(-1) ? 1 : 0,
       ),
       dtype: "int64",
     }),
@@ -346,7 +343,7 @@ function added(x: Block, round: (value: number) => number, pairs: readonly (read
   const store = isFloat(x.dtype) ? round : wrapped(x.dtype);
   for (const [coordinates, value] of pairs) {
     const at = numberOf(x.shape, coordinates);
-    values[at] = store(values[at]! + value);
+    values[at] = store(values[at] + value);
   }
   return { shape: x.shape, values };
 }
@@ -479,8 +476,8 @@ describe("sums have the same bits for any threads and order", () => {
         context.configure("seed", seed);
         expect(on()).toEqual(first);
       }
-      context.configure("workers", usual!);
-      context.configure("seed", usualSeed!);
+      context.configure("workers", usual);
+      context.configure("seed", usualSeed);
     },
   );
 });
@@ -511,8 +508,8 @@ describe.if(tested.includes("metal"))(
           [0, 4],
           [2, -5],
         ] as const)
-          expect(() => results[at]!.dataSync()).toThrow(`got ${wrong} at [0]`);
-      expect(results[1]!.toArray()).toEqual([1]);
+          expect(() => results[at].dataSync()).toThrow(`got ${wrong} at [0]`);
+      expect(results[1].toArray()).toEqual([1]);
     });
 
     test("the error names the index, although the indices were disposed of", () => {

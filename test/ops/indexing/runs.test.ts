@@ -35,7 +35,7 @@ describe.each(cases)("$rows rows of $size, $count indices", ({ rows, size, count
       for (const x of [toDType(stored.transpose(1, 2), dtype), toDType(stored, dtype).transpose(1, 2)]) {
         const chosen = indices(count, size);
         const values = numbers(x);
-        const wanted = Array.from({ length: 3 * rows }, (_, row) => chosen.map((at) => values[row * size + at]!));
+        const wanted = Array.from({ length: 3 * rows }, (_, row) => chosen.map((at) => values[row * size + at]));
         expect(numbers(indexSelect(x, 2, int64(chosen)))).toEqual(wanted.flat());
         expect(() => indexSelect(x, 2, int64([...chosen, size])).dataSync()).toThrow(`${size}`);
       }
@@ -49,7 +49,7 @@ describe.each(cases)("$rows rows of $size, $count indices", ({ rows, size, count
       const wanted = numbers(x);
       const added = numbers(source);
       for (let row = 0; row < rows; row++)
-        for (const [at, place] of chosen.entries()) wanted[row * 5 * size + place]! += added[row * count + at]!;
+        for (const [at, place] of chosen.entries()) wanted[row * 5 * size + place] += added[row * count + at];
       const result = indexAdd(x, 1, int64(chosen), source);
       expect(numbers(result)).toEqual(Array.from(Float32Array.from(wanted)));
     });
@@ -59,7 +59,7 @@ describe.each(cases)("$rows rows of $size, $count indices", ({ rows, size, count
     withBackend("cpu", () => {
       const x = rand([rows, size]);
       const values = numbers(x);
-      const wanted = values.flatMap((value, at) => (at % size === 0 ? [] : [Math.fround(value - values[at - 1]!)]));
+      const wanted = values.flatMap((value, at) => (at % size === 0 ? [] : [Math.fround(value - values[at - 1])]));
       expect(numbers(sub(narrow(x, 1, 1, size - 1), narrow(x, 1, 0, size - 1)))).toEqual(wanted);
     });
   });

@@ -55,22 +55,22 @@ describe.each(tested)("scatter on %s", (backend) => {
       // The gradient of Σ y³ is 3 y², and the gradient of its sum is 6 y. The gradient of each element of y goes to the
       // tensor that the element was copied from: x or source.
       const [ofX, ofSource] = grad([sum(mul(y, mul(y, y)))], [x, source], { createGraph: true });
-      expect(numbers(ofX!)).toEqual([
+      expect(numbers(ofX)).toEqual([
         [0, 12, 27],
         [48, 0, 108],
         [147, 0, 243],
       ]);
-      expect(numbers(ofSource!)).toEqual([
+      expect(numbers(ofSource)).toEqual([
         [0, 1200],
         [2700, 4800],
       ]);
-      const [secondX, secondSource] = grad([sum(ofX!), sum(ofSource!)] as Tensor[], [x, source]);
-      expect(numbers(secondX!)).toEqual([
+      const [secondX, secondSource] = grad([sum(ofX), sum(ofSource)] as Tensor[], [x, source]);
+      expect(numbers(secondX)).toEqual([
         [0, 12, 18],
         [24, 0, 36],
         [42, 0, 54],
       ]);
-      expect(numbers(secondSource!)).toEqual([
+      expect(numbers(secondSource)).toEqual([
         [0, 120],
         [180, 240],
       ]);

@@ -94,7 +94,7 @@ describe.each(tested)("scatterReduce on %s", (backend) => {
   /** The factors of an element: x's element or 1, then elements of the source, with their positions there. */
   const groupOf = (element: number, includeSelf: boolean) => {
     const at = index.flatMap((to, place) => (to === element ? [place] : []));
-    return { at, all: [includeSelf || at.length === 0 ? own[element]! : 1, ...at.map((place) => factors[place]!)] };
+    return { at, all: [includeSelf || at.length === 0 ? own[element] : 1, ...at.map((place) => factors[place])] };
   };
 
   test.each(cases)("products by indices and their gradients: %s, includeSelf %s", (dtype, includeSelf) =>
@@ -108,14 +108,14 @@ describe.each(tested)("scatterReduce on %s", (backend) => {
       const gradOutputs = [tensor(upstream, { dtype })];
       const expected = { x: own.map(() => 0), source: factors.map(() => 0) };
       for (const [element, { at, all }] of groups.entries()) {
-        if (includeSelf || at.length === 0) expected.x[element] = upstream[element]! * without(all, 0);
+        if (includeSelf || at.length === 0) expected.x[element] = upstream[element] * without(all, 0);
         for (const [factor, place] of at.entries())
-          expected.source[place] = upstream[element]! * without(all, factor + 1);
+          expected.source[place] = upstream[element] * without(all, factor + 1);
       }
       for (const createGraph of [false, true]) {
         const [ofX, ofSource] = grad([result], [x, source], { gradOutputs, createGraph, retainGraph: true });
-        expect(list(ofX!)).toEqual(plain(expected.x));
-        expect(list(ofSource!)).toEqual(plain(expected.source));
+        expect(list(ofX)).toEqual(plain(expected.x));
+        expect(list(ofSource)).toEqual(plain(expected.source));
       }
     }),
   );
@@ -126,16 +126,16 @@ describe.each(tested)("scatterReduce on %s", (backend) => {
       const result = scatterReduce(x, 0, tensor(index.map(BigInt)), source, "prod", { includeSelf });
       const [first] = grad([sum(result) as Tensor], [source], { createGraph: true });
       const weights = [1, 2, 3, -1, 0.5, -2, 1, 4];
-      const [second] = grad([sum(mul(first!, tensor(weights, { dtype }))) as Tensor], [source]);
+      const [second] = grad([sum(mul(first, tensor(weights, { dtype }))) as Tensor], [source]);
       const expected = factors.map((_, place) => {
-        const { at, all } = groupOf(index[place]!, includeSelf);
+        const { at, all } = groupOf(index[place], includeSelf);
         const mine = at.indexOf(place);
         return at.reduce(
-          (total, other, k) => (k === mine ? total : total + weights[other]! * without(all, mine + 1, k + 1)),
+          (total, other, k) => (k === mine ? total : total + weights[other] * without(all, mine + 1, k + 1)),
           0,
         );
       });
-      expect(list(second!)).toEqual(plain(expected));
+      expect(list(second)).toEqual(plain(expected));
     }),
   );
 
@@ -152,12 +152,12 @@ describe.each(tested)("scatterReduce on %s", (backend) => {
         for (let step = 0; step < length; step++)
           for (let column = 0; column < columns; column++) {
             const to = at(step, column) * columns + column;
-            all[to] = way(all[to]!, given[step * columns + column]!);
+            all[to] = way(all[to], given[step * columns + column]);
           }
         return plain(all);
       };
-      const ofEach = (step: number, column: number) => each[step * columns + column]!;
-      const ofAll = (step: number) => shared[step]!;
+      const ofEach = (step: number, column: number) => each[step * columns + column];
+      const ofAll = (step: number) => shared[step];
       for (const dtype of ["float32", "int32"] as const) {
         const x = tensor(base, { dtype, shape: [rows, columns] });
         const source = tensor(given, { dtype, shape: [length, columns] });

@@ -91,12 +91,12 @@ describe.each(["cpu", "reference"] as const)("random methods in place on %s", (b
         const rows = numbers(o.reshape(x, [SIZE / 4, 4]).bernoulli_(chances, { generator }));
         const columns = [0, 1, 2, 3].map((column) => rows.filter((_, at) => at % 4 === column));
         expect(columns.slice(0, 2).map((column) => new Set(column).size)).toEqual([1, 1]);
-        within([...columns[2]!, ...columns[3]!].filter((value) => value === 1).length * 2, p);
+        within([...columns[2], ...columns[3]].filter((value) => value === 1).length * 2, p);
         const whole = numbers(x.random_(3, 7, { generator }));
         for (const value of [3, 4, 5, 6]) within(whole.filter((each) => each === value).length, 0.25);
         within(numbers(x.random_(2, { generator })).filter((value) => value === 1).length, 0.5);
         x.random_({ generator });
-        const [most, bits] = [Math.max(...numbers(x)), isFloat(dtype) ? digits[dtype] : ranges[dtype]!];
+        const [most, bits] = [Math.max(...numbers(x)), isFloat(dtype) ? digits[dtype] : ranges[dtype]];
         expect(most).toBeLessThan(2 ** bits);
         expect(most).toBeGreaterThan(2 ** bits * 0.9);
       }

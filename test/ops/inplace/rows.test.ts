@@ -51,16 +51,12 @@ const places = (random: Random, count: number, end: number): Tensor =>
 const indices = (random: Random, shape: readonly number[], end: number): Tensor =>
   o.randint(0, end, [...shape], { generator: generator(random) });
 const distinct = (random: Random, count: number): Tensor => o.randperm(count, { generator: generator(random) });
-const slices: Draw = ({ shape, dtype }, random) => [1, distinct(random, shape[1]!), drawn(random, shape, dtype)];
-const elements: Draw = ({ shape, dtype }, random) => [
-  0,
-  indices(random, shape, shape[0]!),
-  drawn(random, shape, dtype),
-];
+const slices: Draw = ({ shape, dtype }, random) => [1, distinct(random, shape[1]), drawn(random, shape, dtype)];
+const elements: Draw = ({ shape, dtype }, random) => [0, indices(random, shape, shape[0]), drawn(random, shape, dtype)];
 const product =
   (left: (rows: number, columns: number) => readonly [readonly number[], readonly number[]]): Draw =>
   ({ shape, dtype }, random) => {
-    const [a, b] = left(shape[0]!, shape[1]!);
+    const [a, b] = left(shape[0], shape[1]);
     return [drawn(random, a, dtype), drawn(random, b, dtype), { beta: 2, alpha: 3 }];
   };
 const randomly: Draw = (_, random) => [{ p: 0.25, generator: generator(random) }];
@@ -81,8 +77,8 @@ const others: Readonly<Record<string, Draw>> = {
   addr_: product((rows, columns) => [[rows], [columns]]),
   alphaDropout_: randomly,
   baddbmm_: ({ shape: [count, rows, columns], dtype }, random) => [
-    drawn(random, [count!, rows!, 3], dtype),
-    drawn(random, [count!, 3, columns!], dtype),
+    drawn(random, [count, rows, 3], dtype),
+    drawn(random, [count, 3, columns], dtype),
   ],
   celu_: () => [0.5],
   clamp_: (x, random) => one<readonly unknown[]>(random, [[-1, 1], [{ min: 1 }], [...other(x, random)]]),
@@ -100,8 +96,8 @@ const others: Readonly<Record<string, Draw>> = {
   heaviside_: other,
   indexAdd_: (x, random) => [...slices(x, random), { alpha: 2 }],
   indexCopy_: slices,
-  indexFill_: ({ shape }, random) => [0, places(random, 2, shape[0]!), 2],
-  indexPut_: ({ shape, dtype }, random) => [[distinct(random, shape[0]!)], drawn(random, shape, dtype)],
+  indexFill_: ({ shape }, random) => [0, places(random, 2, shape[0]), 2],
+  indexPut_: ({ shape, dtype }, random) => [[distinct(random, shape[0])], drawn(random, shape, dtype)],
   indexReduce_: (x, random) => [...slices(x, random), "amax"],
   ldexp_: ({ shape }, random) => [drawn(random, shape, "int32")],
   leakyRelu_: () => [0.25],
@@ -119,8 +115,8 @@ const others: Readonly<Record<string, Draw>> = {
   scatterAdd_: elements,
   scatterReduce_: (x, random) => [...elements(x, random), "amin"],
   scatter_: ({ shape, dtype }, random) => [
-    ...[0, indices(random, [1, shape[1]!], shape[0]!)],
-    random.integer(0, 1) === 0 ? 3 : drawn(random, [1, shape[1]!], dtype),
+    ...[0, indices(random, [1, shape[1]], shape[0])],
+    random.integer(0, 1) === 0 ? 3 : drawn(random, [1, shape[1]], dtype),
   ],
   softplus_: () => [2, 5],
   threshold_: () => [0.5, 2],
@@ -158,7 +154,7 @@ const fits = (result: Tensor, x: Tensor): boolean =>
 
 /** The elements of a tensor and those between and before them in memory. */
 function wholeOf({ storage, dtype, shape, strides, offset }: Tensor): Tensor {
-  const last = shape.reduce((at, size, axis) => at + (size - 1) * strides[axis]!, offset);
+  const last = shape.reduce((at, size, axis) => at + (size - 1) * strides[axis], offset);
   return new o.Tensor(storage, dtype, [last + 1], [1], 0);
 }
 
@@ -178,10 +174,10 @@ function check(name: string, seed: number): boolean {
   const { version } = x.storage;
   let result: Tensor | undefined;
   const failure = failureOf(() => {
-    result = functionOf(name)(target, ...forFunction!);
+    result = functionOf(name)(target, ...forFunction);
   });
   const refusal = failureOf(() => {
-    expect((x as unknown as Record<string, Method>)[name]!(...forMethod!)).toBe(x);
+    expect((x as unknown as Record<string, Method>)[name](...forMethod)).toBe(x);
   });
   if (result === undefined || !fits(result, x)) {
     expect(refusal?.message).toStartWith(`[${name}]`);
@@ -195,7 +191,7 @@ function check(name: string, seed: number): boolean {
     o.copy_(target, result);
   }
   expect(bytesOf(wholeOf(x))).toEqual(bytesOf(copy));
-  for (const value of forMethod!) if (o.Tensor.isTensor(value)) expect(value.isDisposed).toBe(false);
+  for (const value of forMethod) if (o.Tensor.isTensor(value)) expect(value.isDisposed).toBe(false);
   return true;
 }
 
@@ -230,7 +226,7 @@ describe("every method follows the rules of methods in place", () => {
   test.each(Object.keys(inPlaceRows))("%s follows the rules", (name) => {
     const [shape, rest] = validCall(name);
     const call = (x: Tensor, ...more: readonly unknown[]) =>
-      (x as unknown as Record<string, Method>)[name]!(...rest, ...more);
+      (x as unknown as Record<string, Method>)[name](...rest, ...more);
     const make = (options = {}) => o.ones(shape, { dtype: dtypeFor(name), ...options });
     // Backward detects that a method has changed a saved tensor.
     const saved = o.full(shape, 0.5);
@@ -307,8 +303,8 @@ describe.each(["cpu", "metal", "reference"] as const)("results are in the tensor
         const high = one(random, [4, 3e4, dtype === "float32" ? 3e7 : 4]);
         const x = drawn(random, [random.integer(1, 5000)], dtype, 0.5, high);
         const rest = ofOne.has(name) ? [] : [one(random, partners)(x, random)];
-        const expected = (o as unknown as Record<string, Method>)[name]!(x, ...rest).toArray();
-        (x as unknown as Record<string, Method>)[`${name}_`]!(...rest);
+        const expected = (o as unknown as Record<string, Method>)[name](x, ...rest).toArray();
+        (x as unknown as Record<string, Method>)[`${name}_`](...rest);
         expect({ name, rest, elements: x.toArray() }).toEqual({ name, rest, elements: expected });
       }
     }));

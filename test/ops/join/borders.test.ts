@@ -22,7 +22,7 @@ interface Drawn {
 
 function drawn(random: Random, mode: Mode): Drawn {
   const rank = 1 + Math.floor(random.next() * 5);
-  const most = [40_000, 150, 24, 8, 5][rank - 1]!;
+  const most = [40_000, 150, 24, 8, 5][rank - 1];
   const shape = Array.from({ length: rank }, () => 1 + Math.floor(most ** random.next()));
   const side = () =>
     shape.map((size) => {
@@ -43,15 +43,15 @@ function source(mode: Mode, size: number, index: number): number | undefined {
 
 /** Returns, for each element of the result, the linear index of its source in the tensor; undefined for a constant. */
 function sources(mode: Mode, { shape, before, after }: Drawn): (number | undefined)[] {
-  const padded = shape.map((size, axis) => before[axis]! + size + after[axis]!);
+  const padded = shape.map((size, axis) => before[axis] + size + after[axis]);
   return Array.from({ length: padded.reduce((product, size) => product * size, 1) }, (_, element) => {
     let [rest, step, at]: [number, number, number | undefined] = [element, 1, 0];
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      const [cut, size] = [Math.max(-before[axis]!, 0), shape[axis]!];
-      const inside = size - cut - Math.max(-after[axis]!, 0);
-      const index = source(mode, inside, (rest % padded[axis]!) - Math.max(before[axis]!, 0));
+      const [cut, size] = [Math.max(-before[axis], 0), shape[axis]];
+      const inside = size - cut - Math.max(-after[axis], 0);
+      const index = source(mode, inside, (rest % padded[axis]) - Math.max(before[axis], 0));
       at = at === undefined || index === undefined ? undefined : at + (cut + index) * step;
-      [rest, step] = [Math.floor(rest / padded[axis]!), step * size];
+      [rest, step] = [Math.floor(rest / padded[axis]), step * size];
     }
     return at;
   });
@@ -97,7 +97,7 @@ describe.each(modes)("joins of tensors at borders, %s", (mode) => {
         const from = sources(mode, each);
         const factors = Array.from(from, () => Math.floor(random.next() * 9) - 4);
         const expected = new Array<number>(x.size).fill(0);
-        for (const [at, element] of from.entries()) if (element !== undefined) expected[element]! += factors[at]!;
+        for (const [at, element] of from.entries()) if (element !== undefined) expected[element] += factors[at];
         withBackend("cpu", () => {
           x.requiresGrad = true;
           const result = padded(x, mode, each);
@@ -107,7 +107,7 @@ describe.each(modes)("joins of tensors at borders, %s", (mode) => {
           // padding is linear, so the second-order gradient is the cotangent, padded with zeros for constants
           const [second] = orchard.grad([gradient as Tensor], [cotangent], { gradOutputs: [x.detach()] });
           const given = x.detach().reshape([-1]).toArray() as number[];
-          const copies = from.map((element) => (element === undefined ? 0 : given[element]!));
+          const copies = from.map((element) => (element === undefined ? 0 : given[element]));
           expect((second as Tensor).reshape([-1]).toArray()).toEqual(copies);
         });
       }

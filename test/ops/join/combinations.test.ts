@@ -16,7 +16,7 @@ function choices(count: number, r: number, allowsEqual: boolean): number[][] {
   let all: number[][] = [[]];
   for (let taken = 0; taken < r; taken++)
     all = all.flatMap((own) => Array.from({ length: count }, (_, next) => [...own, next]));
-  return all.filter((own) => own.every((place, at) => at === 0 || place > own[at - 1]! - Number(allowsEqual)));
+  return all.filter((own) => own.every((place, at) => at === 0 || place > own[at - 1] - Number(allowsEqual)));
 }
 
 interface Call {
@@ -29,8 +29,8 @@ const combinations = (count: number, r: number, withReplacement: boolean): Call 
   const rows = choices(count, r, withReplacement);
   return {
     shapes: [[count]],
-    compute: (x) => library.combinations(x!, { r, withReplacement }),
-    oracle: (x) => resultOf([rows.length, r], ([row, at]) => x!.values[rows[row!]![at!]!]!),
+    compute: (x) => library.combinations(x, { r, withReplacement }),
+    oracle: (x) => resultOf([rows.length, r], ([row, at]) => x.values[rows[row][at]]),
   };
 };
 
@@ -42,7 +42,7 @@ const row = (name: string, calls: readonly Call[]): OperationRow<Call> => ({
   samples: calls.flatMap((options, index) =>
     layouts.map((layout, at) => ({
       name: `call ${index} ${layout}`,
-      inputs: options.shapes.map((shape, own) => ({ shape, layout: layouts[(at + own) % layouts.length]! })),
+      inputs: options.shapes.map((shape, own) => ({ shape, layout: layouts[(at + own) % layouts.length] })),
       options,
     })),
   ),
@@ -62,14 +62,14 @@ testTable("combinations", [
       compute: (...all) => library.cartesianProd(...all),
       oracle: (...all) =>
         resultOf([12, 3], ([at, which]) => {
-          const places = [Math.floor(at! / 6), Math.floor(at! / 2) % 3, at! % 2];
-          return valueAt(all[which!]!, [places[which!]!]);
+          const places = [Math.floor(at / 6), Math.floor(at / 2) % 3, at % 2];
+          return valueAt(all[which], [places[which]]);
         }),
     },
     {
       shapes: [[3]],
-      compute: (x) => library.cartesianProd(x!),
-      oracle: (x) => resultOf([3], ([at]) => valueAt(x!, [at!])),
+      compute: (x) => library.cartesianProd(x),
+      oracle: (x) => resultOf([3], ([at]) => valueAt(x, [at])),
     },
   ]),
   row("blockDiag", [
@@ -78,39 +78,39 @@ testTable("combinations", [
       compute: (...all) => library.blockDiag(all),
       oracle: (a, b, c, d) =>
         resultOf([7, 7], ([i, j]) => {
-          if (i! < 2) return j! < 3 ? valueAt(a!, [i!, j!]) : 0;
-          if (i === 2) return j === 3 || j === 4 ? valueAt(b!, [j - 3]) : 0;
-          if (i === 3) return j === 5 ? valueAt(c!, []) : 0;
-          return j === 6 ? valueAt(d!, [i! - 4, 0]) : 0;
+          if (i < 2) return j < 3 ? valueAt(a, [i, j]) : 0;
+          if (i === 2) return j === 3 || j === 4 ? valueAt(b, [j - 3]) : 0;
+          if (i === 3) return j === 5 ? valueAt(c, []) : 0;
+          return j === 6 ? valueAt(d, [i - 4, 0]) : 0;
         }),
     },
   ]),
   row("hsplit, vsplit, dsplit", [
     {
       shapes: [[2, 4, 3]],
-      compute: (x) => library.hsplit(x!, 2),
-      oracle: (x) => [0, 2].map((from) => resultOf([2, 2, 3], ([i, j, k]) => valueAt(x!, [i!, j! + from, k!]))),
+      compute: (x) => library.hsplit(x, 2),
+      oracle: (x) => [0, 2].map((from) => resultOf([2, 2, 3], ([i, j, k]) => valueAt(x, [i, j + from, k]))),
     },
     {
       shapes: [[4]],
-      compute: (x) => library.hsplit(x!, [1, 1]),
+      compute: (x) => library.hsplit(x, [1, 1]),
       oracle: (x) => [
-        resultOf([1], () => valueAt(x!, [0])),
+        resultOf([1], () => valueAt(x, [0])),
         resultOf([0], () => 0),
-        resultOf([3], ([i]) => valueAt(x!, [i! + 1])),
+        resultOf([3], ([i]) => valueAt(x, [i + 1])),
       ],
     },
     {
       shapes: [[4, 2]],
-      compute: (x) => library.vsplit(x!, 2),
-      oracle: (x) => [0, 2].map((from) => resultOf([2, 2], ([i, j]) => valueAt(x!, [i! + from, j!]))),
+      compute: (x) => library.vsplit(x, 2),
+      oracle: (x) => [0, 2].map((from) => resultOf([2, 2], ([i, j]) => valueAt(x, [i + from, j]))),
     },
     {
       shapes: [[2, 1, 4]],
-      compute: (x) => library.dsplit(x!, [3]),
+      compute: (x) => library.dsplit(x, [3]),
       oracle: (x) => [
-        resultOf([2, 1, 3], ([i, , k]) => valueAt(x!, [i!, 0, k!])),
-        resultOf([2, 1, 1], ([i]) => valueAt(x!, [i!, 0, 3])),
+        resultOf([2, 1, 3], ([i, , k]) => valueAt(x, [i, 0, k])),
+        resultOf([2, 1, 1], ([i]) => valueAt(x, [i, 0, 3])),
       ],
     },
   ]),
@@ -120,7 +120,7 @@ const dtypesOfSets: readonly DType[] = dtypes;
 testTable("sets", [
   {
     name: "isin",
-    compute: ([x, others]) => library.isin(x!, others!),
+    compute: ([x, others]) => library.isin(x, others),
     dtypes: dtypesOfSets,
     samples: [
       [[40], [7]],
@@ -133,14 +133,14 @@ testTable("sets", [
       [[0], [3]],
     ].map(([shape, others]) => ({
       inputs: [
-        { shape: shape!, values: { integers: [0, 6] as const } },
-        { shape: others!, layout: "reversed" as const, values: { integers: [0, 9] as const } },
+        { shape: shape, values: { integers: [0, 6] as const } },
+        { shape: others, layout: "reversed" as const, values: { integers: [0, 9] as const } },
       ],
       options: undefined,
     })),
     oracle: ([x, others]) => ({
-      shape: x!.shape,
-      values: x!.values.map((own) => Number(others!.values.includes(own) && !Number.isNaN(own))),
+      shape: x.shape,
+      values: x.values.map((own) => Number(others.values.includes(own) && !Number.isNaN(own))),
       dtype: "bool",
     }),
     accuracy: { ulps: 0 },
@@ -164,25 +164,25 @@ describe.each(tested)("combinations and triangles on %s", (backend) => {
     for (const [rows, columns] of sizes)
       for (const offset of [-6, -1, 0, 1, 6]) {
         const places = Array.from({ length: rows * columns }, (_, at) => [Math.floor(at / columns), at % columns]);
-        const below = places.filter(([i, j]) => j! - i! <= offset);
-        const above = places.filter(([i, j]) => j! - i! >= offset);
+        const below = places.filter(([i, j]) => j - i <= offset);
+        const above = places.filter(([i, j]) => j - i >= offset);
         const listOf = (x: Tensor<"int64">) => Array.from(x.dataSync(), Number);
         expect(on(() => listOf(library.trilIndices(rows, columns, offset)))).toEqual([
-          ...below.map(([i]) => i!),
-          ...below.map(([, j]) => j!),
+          ...below.map(([i]) => i),
+          ...below.map(([, j]) => j),
         ]);
         expect(on(() => listOf(library.triuIndices(rows, columns, offset)))).toEqual([
-          ...above.map(([i]) => i!),
-          ...above.map(([, j]) => j!),
+          ...above.map(([i]) => i),
+          ...above.map(([, j]) => j),
         ]);
       }
   });
 
   test("NaN is in no set, and `invert` finds the elements that are not in the set", () => {
     const [x, others] = on(() => [library.tensor([Number.NaN, 1, -0]), library.tensor([Number.NaN, 0])]) as Tensor[];
-    expect(on(() => library.isin(x!, others!).toArray())).toEqual([false, false, true]);
-    expect(on(() => library.isin(x!, others!, { invert: true }).toArray())).toEqual([true, true, false]);
-    expect(on(() => library.isin(x!, 1).toArray())).toEqual([false, true, false]);
+    expect(on(() => library.isin(x, others).toArray())).toEqual([false, false, true]);
+    expect(on(() => library.isin(x, others, { invert: true }).toArray())).toEqual([true, true, false]);
+    expect(on(() => library.isin(x, 1).toArray())).toEqual([false, true, false]);
   });
 
   test("vander has powers at equal distances", () => {

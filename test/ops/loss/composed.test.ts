@@ -44,50 +44,50 @@ const sides: Values = { list: [1, -1, -1, 1, 1] };
 const d = (x: number, t: number): number => Math.abs(x - t);
 
 const losses: Readonly<Record<string, Loss>> = {
-  l1Loss: { call: ([x, t], options) => l1Loss(x!, t!, options), formula: (x, t) => d(x!, t!) },
+  l1Loss: { call: ([x, t], options) => l1Loss(x, t, options), formula: (x, t) => d(x, t) },
   smoothL1Loss: {
-    call: ([x, t], options) => smoothL1Loss(x!, t!, { beta: 0.5, ...options }),
-    formula: (x, t) => (d(x!, t!) < 0.5 ? d(x!, t!) ** 2 : d(x!, t!) - 0.25),
+    call: ([x, t], options) => smoothL1Loss(x, t, { beta: 0.5, ...options }),
+    formula: (x, t) => (d(x, t) < 0.5 ? d(x, t) ** 2 : d(x, t) - 0.25),
   },
   huberLoss: {
-    call: ([x, t], options) => huberLoss(x!, t!, { delta: 1.5, ...options }),
-    formula: (x, t) => (d(x!, t!) < 1.5 ? d(x!, t!) ** 2 / 2 : 1.5 * (d(x!, t!) - 0.75)),
+    call: ([x, t], options) => huberLoss(x, t, { delta: 1.5, ...options }),
+    formula: (x, t) => (d(x, t) < 1.5 ? d(x, t) ** 2 / 2 : 1.5 * (d(x, t) - 0.75)),
   },
   klDiv: {
-    call: ([x, t], options) => klDiv(x!, t!, options),
-    formula: (x, t) => t! * (Math.log(t!) - x!),
+    call: ([x, t], options) => klDiv(x, t, options),
+    formula: (x, t) => t * (Math.log(t) - x),
     values: [any, { low: 0.1, high: 1 }],
   },
   poissonNllLoss: {
-    call: ([x, t], options) => poissonNllLoss(x!, t!, options),
-    formula: (x, t) => Math.exp(x!) - t! * x!,
+    call: ([x, t], options) => poissonNllLoss(x, t, options),
+    formula: (x, t) => Math.exp(x) - t * x,
     values: [any, { low: 0, high: 3 }],
   },
   softMarginLoss: {
-    call: ([x, t], options) => softMarginLoss(x!, t!, options),
-    formula: (x, t) => Math.log1p(Math.exp(-t! * x!)),
+    call: ([x, t], options) => softMarginLoss(x, t, options),
+    formula: (x, t) => Math.log1p(Math.exp(-t * x)),
   },
   binaryCrossEntropy: {
-    call: ([x, t], options) => binaryCrossEntropy(x!, t!, options),
-    formula: (p, t) => -t! * Math.log(p!) - (1 - t!) * Math.log1p(-p!),
+    call: ([x, t], options) => binaryCrossEntropy(x, t, options),
+    formula: (p, t) => -t * Math.log(p) - (1 - t) * Math.log1p(-p),
     values: [
       { low: 0.05, high: 0.95 },
       { low: 0, high: 1 },
     ],
   },
   gaussianNllLoss: {
-    call: ([x, t, v], options) => gaussianNllLoss(x!, t!, v!, options),
-    formula: (x, t, v) => (Math.log(v!) + (x! - t!) ** 2 / v!) / 2,
+    call: ([x, t, v], options) => gaussianNllLoss(x, t, v, options),
+    formula: (x, t, v) => (Math.log(v) + (x - t) ** 2 / v) / 2,
     values: [any, any, { low: 0.25, high: 2 }],
   },
   hingeEmbeddingLoss: {
-    call: ([x, t], options) => hingeEmbeddingLoss(x!, t!, { margin: 0.75, ...options }),
-    formula: (x, t) => (t === 1 ? x! : Math.max(0.75 - x!, 0)),
+    call: ([x, t], options) => hingeEmbeddingLoss(x, t, { margin: 0.75, ...options }),
+    formula: (x, t) => (t === 1 ? x : Math.max(0.75 - x, 0)),
     values: [any, sides],
   },
   marginRankingLoss: {
-    call: ([a, b, t], options) => marginRankingLoss(a!, b!, t!, { margin: 0.75, ...options }),
-    formula: (a, b, t) => Math.max(0.75 - t! * (a! - b!), 0),
+    call: ([a, b, t], options) => marginRankingLoss(a, b, t, { margin: 0.75, ...options }),
+    formula: (a, b, t) => Math.max(0.75 - t * (a - b), 0),
     values: [any, any, sides],
   },
 };
@@ -98,7 +98,7 @@ const samplesOf = ({ values = [any, any] }: Loss): Sample<Elements>[] => [
       name: `[5, 7] ${layout} ${reduction}`,
       inputs: values.map((own, operand) => ({
         shape: [5, 7],
-        layout: layouts[(at + operand) % layouts.length]!,
+        layout: layouts[(at + operand) % layouts.length],
         values: own,
         ...(own === sides ? { dtype: "int8" as const } : {}),
       })),
@@ -117,11 +117,11 @@ function expectedOf(
   { reduction }: Elements,
   round: (x: number) => number,
 ) {
-  const each = blocks[0]!.values.map((_, at) => round(formula(...blocks.map(({ values }) => values[at]!))));
+  const each = blocks[0].values.map((_, at) => round(formula(...blocks.map(({ values }) => values[at]))));
   const magnitudes = each.map((_, at) =>
-    blocks.reduce((sum, { values }) => sum + 4 * values[at]! ** 2 + Math.exp(Math.abs(values[at]!)), 8 * each[at]!),
+    blocks.reduce((sum, { values }) => sum + 4 * values[at] ** 2 + Math.exp(Math.abs(values[at])), 8 * each[at]),
   );
-  if (reduction === "none") return { shape: blocks[0]!.shape, values: each, roundings: magnitudes };
+  if (reduction === "none") return { shape: blocks[0].shape, values: each, roundings: magnitudes };
   const divisor = reduction === "mean" ? each.length : 1;
   const sum = each.reduce((all, own) => all + own, 0) / divisor;
   return { shape: [], values: [round(sum)], roundings: [magnitudes.reduce((all, own) => all + own, 0) / divisor] };
@@ -132,12 +132,12 @@ const rows = Object.entries(losses).map(
     name,
     compute: (inputs, options) =>
       loss.call(
-        inputs.map((own) => toDType(own, inputs[0]!.dtype)),
+        inputs.map((own) => toDType(own, inputs[0].dtype)),
         options,
       ),
     dtypes: floats,
     samples: samplesOf(loss),
-    oracle: (blocks, options, round) => ({ ...expectedOf(loss, blocks, options, round), dtype: blocks[0]!.dtype }),
+    oracle: (blocks, options, round) => ({ ...expectedOf(loss, blocks, options, round), dtype: blocks[0].dtype }),
     accuracy: { flash: true },
     gradient: true,
     gradientRoundings: () => 256,
@@ -157,7 +157,7 @@ const vectorSamples = (count: number): Sample[] =>
   layouts.map((_, at) => ({
     inputs: Array.from({ length: count }, (_, operand) => ({
       shape: at % 2 ? [3, 2, 9] : [4, 33],
-      layout: layouts[(at + operand) % layouts.length]!,
+      layout: layouts[(at + operand) % layouts.length],
       values: { low: 0.25, high: 2 },
     })),
     options: undefined,
@@ -166,13 +166,13 @@ const vectorSamples = (count: number): Sample[] =>
 const distances: readonly OperationRow[] = [
   {
     name: "pairwiseDistance",
-    compute: ([a, b]) => pairwiseDistance(a!, b!, { eps: 0 }),
+    compute: ([a, b]) => pairwiseDistance(a, b, { eps: 0 }),
     dtypes: floats,
     samples: vectorSamples(2),
     oracle: ([a, b]) => {
-      const others = vectorsOf(b!);
-      const values = vectorsOf(a!).map((own, at) => length(own.map((x, k) => x - others[at]![k]!)));
-      return { shape: a!.shape.slice(0, -1), values, roundings: values.map((own) => 16 * own) };
+      const others = vectorsOf(b);
+      const values = vectorsOf(a).map((own, at) => length(own.map((x, k) => x - others[at][k])));
+      return { shape: a.shape.slice(0, -1), values, roundings: values.map((own) => 16 * own) };
     },
     accuracy: { flash: true },
     gradient: true,
@@ -180,16 +180,16 @@ const distances: readonly OperationRow[] = [
   },
   {
     name: "cosineSimilarity",
-    compute: ([a, b]) => cosineSimilarity(a!, b!, { dim: -1 }),
+    compute: ([a, b]) => cosineSimilarity(a, b, { dim: -1 }),
     dtypes: floats,
     samples: vectorSamples(2),
     oracle: ([a, b]) => {
-      const others = vectorsOf(b!);
-      const values = vectorsOf(a!).map((own, at) => {
-        const other = others[at]!;
-        return own.reduce((sum, x, k) => sum + x * other[k]!, 0) / (length(own) * length(other));
+      const others = vectorsOf(b);
+      const values = vectorsOf(a).map((own, at) => {
+        const other = others[at];
+        return own.reduce((sum, x, k) => sum + x * other[k], 0) / (length(own) * length(other));
       });
-      return { shape: a!.shape.slice(0, -1), values, roundings: values.map(() => 16) };
+      return { shape: a.shape.slice(0, -1), values, roundings: values.map(() => 16) };
     },
     accuracy: { flash: true },
     gradient: true,
@@ -197,12 +197,12 @@ const distances: readonly OperationRow[] = [
   },
   {
     name: "normalize",
-    compute: ([x]) => normalize(x!, { dim: -1 }),
+    compute: ([x]) => normalize(x, { dim: -1 }),
     dtypes: floats,
     samples: vectorSamples(1),
     oracle: ([x]) => {
-      const values = vectorsOf(x!).flatMap((own) => own.map((element) => element / length(own)));
-      return { shape: x!.shape, values, roundings: values.map(() => 16) };
+      const values = vectorsOf(x).flatMap((own) => own.map((element) => element / length(own)));
+      return { shape: x.shape, values, roundings: values.map(() => 16) };
     },
     accuracy: { flash: true },
     gradient: true,
@@ -243,8 +243,8 @@ test("marginRankingLoss promotes operands of any dtypes; losses of integers are 
       [1, -2, 3, 4],
       [2, 2, -5, 4],
       [1, -1, -1, 1],
-    ].map((x, at) => tensor(x, { dtype: dtypes[at]! }));
-    const loss = marginRankingLoss(operands[0]!, operands[1]!, operands[2]!, { margin: 2, reduction: "none" });
+    ].map((x, at) => tensor(x, { dtype: dtypes[at] }));
+    const loss = marginRankingLoss(operands[0], operands[1], operands[2], { margin: 2, reduction: "none" });
     const dtype = dtypes.includes("float32") || !dtypes.includes("float16") ? "float32" : "float16";
     expect([dtypes, loss]).toEqual([dtypes, tensor([3, 0, 10, 2], { dtype })]);
   }

@@ -43,7 +43,7 @@ function elementsRead(kernel: string, compute: (dtype: Narrow) => unknown): numb
   const [wide, narrow] = (["float32", "float16"] as const).map(
     (dtype) => dispatchesOf(() => compute(dtype)).get(kernel)!.device_bytes_read,
   );
-  return (wide! - narrow!) / 2;
+  return (wide - narrow) / 2;
 }
 
 const SLICES = 6;

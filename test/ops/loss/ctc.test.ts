@@ -19,7 +19,7 @@ const list = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<numbe
 function forEachPath(logs: readonly number[][], use: (path: readonly number[], log: number) => void): void {
   const walk = (path: number[], log: number): void => {
     if (path.length === logs.length) use(path, log);
-    else for (const [own, next] of logs[path.length]!.entries()) walk([...path, own], log + next);
+    else for (const [own, next] of logs[path.length].entries()) walk([...path, own], log + next);
   };
   walk([], 0);
 }
@@ -35,7 +35,7 @@ function oracle(logs: readonly number[][], labels: readonly number[]): { loss: n
   forEachPath(logs, (path, log) => {
     if (labelsOf(path) !== labels.join()) return;
     total += Math.exp(log);
-    for (const [time, own] of path.entries()) shares[time]![own]! += Math.exp(log);
+    for (const [time, own] of path.entries()) shares[time][own] += Math.exp(log);
   });
   return { loss: -Math.log(total), shares: shares.map((row) => row.map((own) => (total === 0 ? 0 : own / total))) };
 }
@@ -61,7 +61,7 @@ const elements: readonly Element[] = [
   { labels: [1, 2, 1, 2, 1], times },
 ];
 const batch = elements.length;
-const flat = Array.from({ length: times }, (_, time) => elements.flatMap((_own, at) => logs(at)[time]!)).flat();
+const flat = Array.from({ length: times }, (_, time) => elements.flatMap((_own, at) => logs(at)[time])).flat();
 const targets = elements.flatMap(({ labels }) => [...labels, 0, 0, 0, 0, 0].slice(0, 5).map(BigInt));
 const given = () =>
   [
@@ -78,7 +78,7 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
   const close = (found: readonly number[], wanted: readonly number[], dtype: DType): void => {
     const most = dtype === "float64" ? 1e-12 : 4e-6;
     for (const [at, own] of found.entries())
-      expect(Math.abs(own - wanted[at]!), `${at}: ${own}, ${wanted[at]}`).toBeLessThanOrEqual(most);
+      expect(Math.abs(own - wanted[at]), `${at}: ${own}, ${wanted[at]}`).toBeLessThanOrEqual(most);
   };
 
   test.each(dtypes.map((dtype) => [dtype] as const))("losses and gradients equal the formula: %s", (dtype) =>
@@ -93,13 +93,13 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
       const factors = [1, -2, 3, 0.5, 2, -1];
       const wanted = Array.from({ length: times }, (_, time) =>
         expected.flatMap(({ shares }, at) =>
-          Array.from({ length: classes }, (_own, own) => -factors[at]! * (shares[time]?.[own] ?? 0)),
+          Array.from({ length: classes }, (_own, own) => -factors[at] * (shares[time]?.[own] ?? 0)),
         ),
       ).flat();
       for (const createGraph of [false, true]) {
         const gradOutputs = [tensor(factors, { dtype })];
         const [gradient] = grad([losses], [x], { gradOutputs, createGraph, retainGraph: true });
-        close(list(gradient!), wanted, dtype);
+        close(list(gradient), wanted, dtype);
       }
     }),
   );
@@ -110,22 +110,22 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
       const x = leaf(dtype);
       const [first] = grad([ctcLoss(x, ...given(), { reduction: "sum" })], [x], { createGraph: true });
       const weights = flat.map((_, at) => Math.cos(at));
-      const [second] = grad([sum(mul(first!, tensor(weights, { shape: x.shape, dtype }))) as Tensor], [x]);
-      const found = list(second!);
+      const [second] = grad([sum(mul(first, tensor(weights, { shape: x.shape, dtype }))) as Tensor], [x]);
+      const found = list(second);
       const step = 1e-4;
       for (const [at, { labels, times: length }] of elements.entries())
         for (let time = 0; time < length; time += 2) {
           const place = (time * batch + at) * classes + 1;
           const moved = (by: number) => {
             const own = logs(at).slice(0, length);
-            own[time]![1]! += by;
+            own[time][1] += by;
             return oracle(own, labels).shares.flatMap((row, row_) =>
-              row.map((share, own_) => -share * weights[(row_ * batch + at) * classes + own_]!),
+              row.map((share, own_) => -share * weights[(row_ * batch + at) * classes + own_]),
             );
           };
           const [up, down] = [moved(step), moved(-step)];
-          const wanted = up.reduce((total, own, k) => total + (own - down[k]!) / (2 * step), 0);
-          expect(Math.abs(found[place]! - wanted)).toBeLessThanOrEqual(dtype === "float64" ? 1e-7 : 2e-5);
+          const wanted = up.reduce((total, own, k) => total + (own - down[k]) / (2 * step), 0);
+          expect(Math.abs(found[place] - wanted)).toBeLessThanOrEqual(dtype === "float64" ? 1e-7 : 2e-5);
         }
     }));
 
@@ -141,10 +141,10 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
       const zeroed = of([1n, 1n, 1n, 0n], [2, 1], true);
       expect(list(zeroed)).toEqual([0, 1]);
       const [gradient] = grad([sum(zeroed) as Tensor], [x]);
-      expect(list(gradient!).map((own) => own + 0)).toEqual([0, 0, 0, -1, 0, 0, 0, 0]);
+      expect(list(gradient).map((own) => own + 0)).toEqual([0, 0, 0, -1, 0, 0, 0, 0]);
       // the blank has no probability at the second time: only paths that end with the label count
       const [own] = list(of([1n, 0n, 1n, 0n], [1, 1], false));
-      expect(Math.abs(own! + Math.log(Math.exp(-2) + Math.exp(-3)))).toBeLessThan(1e-6);
+      expect(Math.abs(own + Math.log(Math.exp(-2) + Math.exp(-3)))).toBeLessThan(1e-6);
       const bad = ctcLoss(x, tensor([1n, 0n, 1n, 0n], { shape: [2, 2] }), [2, 2], [1, 1], { reduction: "none" });
       expect(list(bad)[1]).toBeNaN();
       expect(
@@ -160,7 +160,7 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
       const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // on other backends a time step takes several calls
       const x = Float32Array.from({ length: long * many }, (_, at) => -1 - 6 * Math.abs(Math.sin(at * 1.7)));
       const labels = Array.from({ length: 20 }, (_, at) => 1 + ((at * 7) % 39));
-      const states = Array.from({ length: 41 }, (_, at) => (at % 2 === 1 ? labels[(at - 1) / 2]! : 0));
+      const states = Array.from({ length: 41 }, (_, at) => (at % 2 === 1 ? labels[(at - 1) / 2] : 0));
       const logSum = (...own: number[]) => {
         const top = Math.max(...own);
         return top === -Infinity ? top : top + Math.log(own.reduce((total, each) => total + Math.exp(each - top), 0));
@@ -169,15 +169,15 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
       for (let time = 0; time < long; time++)
         alpha = states.map((own, at) => {
           const skips = at % 2 === 1 && at > 2 && own !== states[at - 2];
-          const before = [alpha[at]!, alpha[at - 1] ?? -Infinity, skips ? alpha[at - 2]! : -Infinity];
-          return logSum(...before) + x[time * many + own]!;
+          const before = [alpha[at], alpha[at - 1] ?? -Infinity, skips ? alpha[at - 2] : -Infinity];
+          return logSum(...before) + x[time * many + own];
         });
-      const wanted = -logSum(alpha[40]!, alpha[39]!);
+      const wanted = -logSum(alpha[40], alpha[39]);
       const leafOf = tensor(x, { shape: [long, 1, many], requiresGrad: true });
       const loss = ctcLoss(leafOf, tensor(labels.map(BigInt), { shape: [1, 20] }), [long], [20], { reduction: "sum" });
       expect(Math.abs((loss.item() as number) - wanted)).toBeLessThanOrEqual(wanted * 2 ** -22);
       const [gradient] = grad([loss], [leafOf]);
-      const own = list(gradient!);
+      const own = list(gradient);
       // Higham and Mary, 2019: 2 √n roundings of the logarithms of the relevant terms, up to 16, in 2 · long steps
       const bound = 2 * Math.sqrt(2 * long) * 2 ** -24 * 16;
       for (let time = 0; time < long; time++) {

@@ -44,12 +44,12 @@ interface Slice {
 }
 
 function slicesOf([x, targets]: readonly Block[], { dim }: Classes): Slice[] {
-  const axis = axisOf(x!.shape, dim);
-  const length = x!.shape[axis]!;
-  const step = x!.shape.slice(axis + 1).reduce((product, size) => product * size, 1);
-  return targets!.values.map((target, slice) => {
+  const axis = axisOf(x.shape, dim);
+  const length = x.shape[axis];
+  const step = x.shape.slice(axis + 1).reduce((product, size) => product * size, 1);
+  return targets.values.map((target, slice) => {
     const first = Math.floor(slice / step) * length * step + (slice % step);
-    return { x: Array.from({ length }, (_, c) => x!.values[first + c * step]!), target };
+    return { x: Array.from({ length }, (_, c) => x.values[first + c * step]), target };
   });
 }
 
@@ -71,7 +71,7 @@ function lossOf({ x, target }: Slice, { labelSmoothing = 0, ignoreIndex = -100, 
     ),
   );
   const terms = shifted.map((value, c) => round(factor(c) * round(logarithm - value)));
-  const own = round((1 - labelSmoothing) * terms[target]!);
+  const own = round((1 - labelSmoothing) * terms[target]);
   const spread = round((labelSmoothing / x.length) * total(terms, round));
   const range = top - Math.min(...x);
   const roundings = 2 * (range + 6 + Math.log2(x.length) + 2 * logarithm);
@@ -82,9 +82,9 @@ function crossEntropyOracle(blocks: readonly Block[], options: Classes, round: R
   const [x, targets] = blocks;
   const results = slicesOf(blocks, options).map((slice) => lossOf(slice, options, round));
   const losses = results.map(({ loss }) => loss);
-  const sides = x!.dtype === "float64" ? 2 : 1;
+  const sides = x.dtype === "float64" ? 2 : 1;
   const ofLosses = results.map(({ roundings }) => roundings * sides);
-  if (options.reduction === "none") return { shape: targets!.shape, values: losses, roundings: ofLosses };
+  if (options.reduction === "none") return { shape: targets.shape, values: losses, roundings: ofLosses };
   const sum = total(losses, round);
   const magnitude = losses.reduce((all, loss) => all + Math.abs(loss), 0) * 2 * Math.log2(losses.length + 2) * sides;
   const roundings = ofLosses.reduce((all, own) => all + own, magnitude);
@@ -122,12 +122,12 @@ const classSamples: readonly Sample<Classes>[] = [
       { shape: [6, 33], layout },
       targetsOf([6], [32, 0, 7, 7, 31, 1], at % 2 ? "int32" : "int64", layouts[(at + 1) % 5]),
     ],
-    options: variants[at]!,
+    options: variants[at],
   })),
   ...layouts.map((layout, at) => ({
     name: `[2, 3, 5, 3] ${layout}`,
     inputs: [{ shape: [2, 3, 5, 3], layout }, targetsOf([2, 5, 3], [2, 0, 1, 1], "int64", layouts[(at + 2) % 5])],
-    options: { ...variants[at]!, ignoreIndex: 1 },
+    options: { ...variants[at], ignoreIndex: 1 },
   })),
   { name: "uint8", inputs: [{ shape: [2, 3] }, targetsOf([2], [2, 0], "uint8")], options: {} },
   { name: "one axis", inputs: [{ shape: [5] }, targetsOf([], [3])], options: {} },
@@ -153,20 +153,20 @@ const classSamples: readonly Sample<Classes>[] = [
 
 /** The options of the call. */
 const optionsFor = (x: Tensor, { isWeighted, ...options }: Classes) => {
-  const classes = x.shape[axisOf(x.shape, options.dim)]!;
+  const classes = x.shape[axisOf(x.shape, options.dim)];
   const factors = Array.from({ length: classes }, (_, c) => factorOf(c));
   return { ...options, weight: isWeighted ? tensor(factors, { dtype: x.dtype }) : undefined };
 };
 
 const crossEntropyRow: OperationRow<Classes> = {
   name: "crossEntropy",
-  compute: ([x, targets], options) => crossEntropy(x!, targets!, optionsFor(x!, options)),
+  compute: ([x, targets], options) => crossEntropy(x, targets, optionsFor(x, options)),
   dtypes: floats,
   samples: classSamples,
   oracle: crossEntropyOracle,
   accuracy: { flash: true },
   gradient: true,
-  gradientRoundings: ([x], { dim }) => 8 * (12 + Math.log2(x!.shape[axisOf(x!.shape, dim)]! + 1)),
+  gradientRoundings: ([x], { dim }) => 8 * (12 + Math.log2(x.shape[axisOf(x.shape, dim)] + 1)),
 };
 
 /** Losses of class probabilities, and with factors that have a gradient, are composed of other operations. */
@@ -174,8 +174,8 @@ const composedRow: OperationRow<Classes & { readonly kind: "probabilities" | "fa
   name: "crossEntropy of other operations",
   compute: ([x, second, third], { kind, ...options }) =>
     kind === "probabilities"
-      ? crossEntropy(x!, second!, optionsFor(x!, options))
-      : crossEntropy(x!, third!, { ...optionsFor(x!, options), weight: second }),
+      ? crossEntropy(x, second, optionsFor(x, options))
+      : crossEntropy(x, third, { ...optionsFor(x, options), weight: second }),
   dtypes: floats,
   samples: [
     {
@@ -195,11 +195,11 @@ const composedRow: OperationRow<Classes & { readonly kind: "probabilities" | "fa
     },
   ],
   oracle: (blocks, { kind, ...options }, round) => {
-    if (kind === "factors") return crossEntropyOracle([blocks[0]!, blocks[2]!], options, round);
+    if (kind === "factors") return crossEntropyOracle([blocks[0], blocks[2]], options, round);
     const [x, q] = blocks.map(({ values }) => values);
-    const classes = blocks[0]!.shape[1]!;
+    const classes = blocks[0].shape[1];
     const losses = [0, 1, 2].map((row) => {
-      const slice = x!.slice(row * classes, (row + 1) * classes);
+      const slice = x.slice(row * classes, (row + 1) * classes);
       const top = Math.max(...slice);
       const logarithm = Math.log(
         total(
@@ -207,7 +207,7 @@ const composedRow: OperationRow<Classes & { readonly kind: "probabilities" | "fa
           round,
         ),
       );
-      const share = (c: number) => 0.75 * q![row * classes + c]! + 0.25 / classes;
+      const share = (c: number) => 0.75 * q[row * classes + c] + 0.25 / classes;
       return total(
         slice.map((value, c) => round(factorOf(c) * share(c) * round(logarithm - (value - top)))),
         round,
@@ -244,10 +244,10 @@ const weightAt = (place: number, x: Block, shape: readonly number[]): number => 
   const lead = x.shape.length - shape.length;
   let [rest, at, step] = [place, 0, 1];
   for (let axis = x.shape.length - 1; axis >= lead; axis--) {
-    const own = shape[axis - lead]!;
-    at += own === 1 ? 0 : (rest % x.shape[axis]!) * step;
+    const own = shape[axis - lead];
+    at += own === 1 ? 0 : (rest % x.shape[axis]) * step;
     step *= own;
-    rest = Math.floor(rest / x.shape[axis]!);
+    rest = Math.floor(rest / x.shape[axis]);
   }
   return factorOf(at);
 };
@@ -255,12 +255,12 @@ const weightAt = (place: number, x: Block, shape: readonly number[]): number => 
 const elementOracle =
   (formula: Formula) =>
   ([x, target]: readonly Block[], { reduction = "mean", weights = [] }: Elements, round: Round): Expected => {
-    const losses = x!.values.map((value, at) =>
-      formula([value, target!.values[at]!, ...weights.map((shape) => weightAt(at, x!, shape))], round),
+    const losses = x.values.map((value, at) =>
+      formula([value, target.values[at], ...weights.map((shape) => weightAt(at, x, shape))], round),
     );
-    const sides = x!.dtype === "float64" ? 2 : 1;
+    const sides = x.dtype === "float64" ? 2 : 1;
     if (reduction === "none")
-      return { shape: x!.shape, values: losses, roundings: losses.map((loss) => sides * 16 * (Math.abs(loss) + 1)) };
+      return { shape: x.shape, values: losses, roundings: losses.map((loss) => sides * 16 * (Math.abs(loss) + 1)) };
     const sum = total(losses, round);
     const magnitude =
       losses.reduce((all, loss) => all + Math.abs(loss) + 1, 0) * (16 + Math.log2(losses.length + 2)) * sides;
@@ -274,7 +274,7 @@ const elementSamples = (weighted: boolean): Sample<Elements>[] => [
       name: `[5, 7] ${layout} ${reduction}`,
       inputs: [
         { shape: [5, 7], layout, values: { low: -4, high: 4 } },
-        { shape: [5, 7], layout: layouts[(at + 1) % 5]!, values: { low: 0, high: 1 } },
+        { shape: [5, 7], layout: layouts[(at + 1) % 5], values: { low: 0, high: 1 } },
       ],
       options: { reduction, ...(weighted && at % 2 ? { weights: [[7], [5, 1]] } : {}) },
     })),
@@ -295,19 +295,19 @@ const elementSamples = (weighted: boolean): Sample<Elements>[] => [
 ];
 
 const squared: Formula = ([x, t], round) => {
-  const difference = round(x! - t!);
+  const difference = round(x - t);
   return round(difference * difference);
 };
 const binary: Formula = ([x, t, w = 1, v = 1], round) => {
-  const softplus = round(round(Math.log1p(round(Math.exp(-Math.abs(x!))))) + Math.max(-x!, 0));
-  const share = round(1 - t! + round(v * t!));
-  return round(w * round(round(round(1 - t!) * x!) + round(share * softplus)));
+  const softplus = round(round(Math.log1p(round(Math.exp(-Math.abs(x))))) + Math.max(-x, 0));
+  const share = round(1 - t + round(v * t));
+  return round(w * round(round(round(1 - t) * x) + round(share * softplus)));
 };
 
 const elementRows: readonly OperationRow<Elements>[] = [
   {
     name: "mseLoss",
-    compute: ([x, t], { reduction }) => mseLoss(x!, t!, { reduction }),
+    compute: ([x, t], { reduction }) => mseLoss(x, t, { reduction }),
     dtypes: floats,
     samples: elementSamples(false),
     oracle: elementOracle(squared),
@@ -318,8 +318,8 @@ const elementRows: readonly OperationRow<Elements>[] = [
   {
     name: "binaryCrossEntropyWithLogits",
     compute: ([x, t], options) => {
-      const [weight, posWeight] = weightsOf(x!.dtype, options);
-      return binaryCrossEntropyWithLogits(x!, t!, { reduction: options.reduction, weight, posWeight });
+      const [weight, posWeight] = weightsOf(x.dtype, options);
+      return binaryCrossEntropyWithLogits(x, t, { reduction: options.reduction, weight, posWeight });
     },
     dtypes: floats,
     samples: elementSamples(true),
@@ -355,9 +355,9 @@ describe("losses have gradients of gradients", () => {
           const createGraph = isGradEnabled();
           const output = enableGrad(() => loss(x, t));
           const gradOutputs = [full(output.shape, 0.75, { dtype: "float64" })];
-          return grad([output], [x], { gradOutputs, createGraph })[0]!;
+          return grad([output], [x], { gradOutputs, createGraph })[0];
         };
-        gradcheck((x, t) => mul(slopes(x!, t!), share()), inputs);
+        gradcheck((x, t) => mul(slopes(x, t), share()), inputs);
       });
   });
 });
@@ -379,7 +379,7 @@ const everything = (): unknown[] => {
   ].map((loss) => {
     const x = wave([65, 700], 0.11);
     const output = loss(x);
-    return [output, grad([output], [x])[0]!];
+    return [output, grad([output], [x])[0]];
   });
   return outcomes.flat().map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };

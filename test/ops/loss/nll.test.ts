@@ -14,7 +14,7 @@ test.each(tested)("drawn calls equal the formula, on %s", (backend) => {
   const dtypes = Object.keys(roundings) as (keyof typeof roundings)[];
   withBackend(backend, () => {
     for (let round = 0; round < (backend === "cpu" ? repeats({ usual: 80, all: 800 }) : 8); round++) {
-      const dtype = dtypes[random.integer(backend === "metal" ? 1 : 0, 3)]!;
+      const dtype = dtypes[random.integer(backend === "metal" ? 1 : 0, 3)];
       const others = Array.from({ length: random.integer(0, 2) }, () => random.integer(1, 5));
       const [batch, classes] = [
         random.integer(1, round % 8 === 0 ? 9000 / elementCount(others) : 20),
@@ -31,15 +31,15 @@ test.each(tested)("drawn calls equal the formula, on %s", (backend) => {
       const targets = toDType(tensor(named, { shape: [batch, ...others] }), round % 2 === 0 ? "int64" : "int32");
       const factors = Float32Array.from({ length: classes }, () => 1 + random.integer(0, 3));
       const weight = round % 5 < 2 ? (toDType(tensor(factors), dtype) as Tensor) : undefined;
-      const reduction = (["none", "sum", "mean"] as const)[random.integer(0, 2)]!;
+      const reduction = (["none", "sum", "mean"] as const)[random.integer(0, 2)];
       const found = nllLoss(x, targets, { ...(weight && { weight }), ignoreIndex, reduction });
 
       const logarithms = numbersOf(plain);
       const inner = elementCount(others);
-      const factorOf = (target: number) => (target === ignoreIndex ? 0 : weight ? factors[target]! : 1);
+      const factorOf = (target: number) => (target === ignoreIndex ? 0 : weight ? factors[target] : 1);
       const losses = named.map((target, at) => {
         const [n, within] = [Math.floor(at / inner), at % inner];
-        return target === ignoreIndex ? 0 : -logarithms[(n * classes + target) * inner + within]! * factorOf(target);
+        return target === ignoreIndex ? 0 : -logarithms[(n * classes + target) * inner + within] * factorOf(target);
       });
       const total = losses.reduce((sum, each) => sum + each, 0);
       const divisor = named.reduce((sum, target) => sum + factorOf(target), 0);
@@ -47,8 +47,8 @@ test.each(tested)("drawn calls equal the formula, on %s", (backend) => {
       const got = numbersOf(found);
       expect(got).toHaveLength(expected.length);
       for (const [at, each] of expected.entries()) {
-        const isNear = Math.abs(got[at]! - each) <= roundings[dtype] * Math.max(1, Math.abs(each));
-        expect([round, dtype, reduction, Number.isNaN(each) ? Number.isNaN(got[at]!) : isNear]).toEqual([
+        const isNear = Math.abs(got[at] - each) <= roundings[dtype] * Math.max(1, Math.abs(each));
+        expect([round, dtype, reduction, Number.isNaN(each) ? Number.isNaN(got[at]) : isNear]).toEqual([
           ...[round, dtype, reduction, true],
         ]);
       }

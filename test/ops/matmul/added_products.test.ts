@@ -33,24 +33,23 @@ const calls: Readonly<Record<string, Call>> = {
   addmv: {
     shapes: [[3], [3, 5], [5]],
     result: [3],
-    compute: (x, a, b) => library.addmv(x!, a!, b!, scale),
-    terms: ([i]) => range(5).map((k) => [[1, [i!, k]] as const, [2, [k]] as const]),
-    added: ([i]) => [i!],
+    compute: (x, a, b) => library.addmv(x, a, b, scale),
+    terms: ([i]) => range(5).map((k) => [[1, [i, k]] as const, [2, [k]] as const]),
+    added: ([i]) => [i],
   },
   addr: {
     shapes: [[1, 4], [3], [4]],
     result: [3, 4],
-    compute: (x, a, b) => library.addr(x!, a!, b!, scale),
-    terms: ([i, j]) => [[[1, [i!]] as const, [2, [j!]] as const]],
-    added: ([, j]) => [0, j!],
+    compute: (x, a, b) => library.addr(x, a, b, scale),
+    terms: ([i, j]) => [[[1, [i]] as const, [2, [j]] as const]],
+    added: ([, j]) => [0, j],
   },
   addbmm: {
     shapes: [[4], [2, 3, 5], [2, 5, 4]],
     result: [3, 4],
-    compute: (x, a, b) => library.addbmm(x!, a!, b!, scale),
-    terms: ([i, j]) =>
-      range(2).flatMap((n) => range(5).map((k) => [[1, [n, i!, k]] as const, [2, [n, k, j!]] as const])),
-    added: ([, j]) => [j!],
+    compute: (x, a, b) => library.addbmm(x, a, b, scale),
+    terms: ([i, j]) => range(2).flatMap((n) => range(5).map((k) => [[1, [n, i, k]] as const, [2, [n, k, j]] as const])),
+    added: ([, j]) => [j],
   },
   baddbmm: {
     shapes: [
@@ -59,38 +58,37 @@ const calls: Readonly<Record<string, Call>> = {
       [2, 5, 4],
     ],
     result: [2, 3, 4],
-    compute: (x, a, b) => library.baddbmm(x!, a!, b!, scale),
-    terms: ([n, i, j]) => range(5).map((k) => [[1, [n!, i!, k]] as const, [2, [n!, k, j!]] as const]),
-    added: ([n, , j]) => [n!, 0, j!],
+    compute: (x, a, b) => library.baddbmm(x, a, b, scale),
+    terms: ([n, i, j]) => range(5).map((k) => [[1, [n, i, k]] as const, [2, [n, k, j]] as const]),
+    added: ([n, , j]) => [n, 0, j],
   },
   inner: {
     shapes: [[2, 3, 5], [4, 5]], // biome-ignore format: shapes
     result: [2, 3, 4],
-    compute: (a, b) => library.inner(a!, b!),
-    terms: ([i, j, l]) => range(5).map((k) => [[0, [i!, j!, k]] as const, [1, [l!, k]] as const]),
+    compute: (a, b) => library.inner(a, b),
+    terms: ([i, j, l]) => range(5).map((k) => [[0, [i, j, k]] as const, [1, [l, k]] as const]),
   },
   tensordot: {
     shapes: [[2, 3, 4], [4, 5, 2]], // biome-ignore format: shapes
     result: [3, 5],
-    compute: (a, b) => library.tensordot(a!, b!, [[0, 2], [-1, 0]]), // biome-ignore format: axes
-    terms: ([i, j]) =>
-      range(2).flatMap((n) => range(4).map((k) => [[0, [n, i!, k]] as const, [1, [k, j!, n]] as const])),
+    compute: (a, b) => library.tensordot(a, b, [[0, 2], [-1, 0]]), // biome-ignore format: axes
+    terms: ([i, j]) => range(2).flatMap((n) => range(4).map((k) => [[0, [n, i, k]] as const, [1, [k, j, n]] as const])),
   },
   "tensordot without axes": {
     shapes: [[2], [3]],
     result: [2, 3],
-    compute: (a, b) => library.tensordot(a!, b!, 0),
-    terms: ([i, j]) => [[[0, [i!]] as const, [1, [j!]] as const]],
+    compute: (a, b) => library.tensordot(a, b, 0),
+    terms: ([i, j]) => [[[0, [i]] as const, [1, [j]] as const]],
   },
   bilinear: {
     shapes: [[2, 3], [2, 4], [5, 3, 4], [5]], // biome-ignore format: shapes
     result: [2, 5],
-    compute: (a, b, weight, bias) => library.bilinear(a!, b!, weight!, bias!),
+    compute: (a, b, weight, bias) => library.bilinear(a, b, weight, bias),
     terms: ([n, o]) => [
       ...range(3).flatMap((i) =>
-        range(4).map((j) => [[0, [n!, i]] as const, [1, [n!, j]] as const, [2, [o!, i, j]] as const]),
+        range(4).map((j) => [[0, [n, i]] as const, [1, [n, j]] as const, [2, [o, i, j]] as const]),
       ),
-      [[3, [o!]] as const],
+      [[3, [o]] as const],
     ],
   },
 };
@@ -99,18 +97,18 @@ const layouts: readonly Layout[] = ["contiguous", "transposed", "strided", "offs
 const samplesOf = (call: Call): Sample<Call>[] =>
   layouts.map((layout, at) => ({
     name: layout,
-    inputs: call.shapes.map((shape, operand) => ({ shape, layout: layouts[(at + operand) % layouts.length]! })),
+    inputs: call.shapes.map((shape, operand) => ({ shape, layout: layouts[(at + operand) % layouts.length] })),
     options: call,
   }));
 
 function oracle(inputs: readonly Block[], call: Call, round: Round): Expected {
-  const { dtype } = inputs[0]!;
+  const { dtype } = inputs[0];
   return resultOf(call.result, (place) => {
     const factor = call.added ? ALPHA : 1;
-    const start = call.added ? round(BETA * valueAt(inputs[0]!, call.added(place))) : 0;
+    const start = call.added ? round(BETA * valueAt(inputs[0], call.added(place))) : 0;
     const sum = call
       .terms(place)
-      .map((factors) => factors.reduce((product, [own, at]) => round(product * valueAt(inputs[own]!, at)), factor))
+      .map((factors) => factors.reduce((product, [own, at]) => round(product * valueAt(inputs[own], at)), factor))
       .reduce((total, term) => round(total + term), start);
     return wrapped(dtype, sum);
   });

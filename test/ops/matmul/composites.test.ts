@@ -27,7 +27,7 @@ const alone = (shape: readonly number[]) => ({ inputs: [{ shape }], options: und
 
 const traceRow: OperationRow = {
   name: "trace",
-  compute: ([x]) => trace(x!),
+  compute: ([x]) => trace(x),
   dtypes: productDTypes,
   samples: [
     ...[
@@ -42,10 +42,10 @@ const traceRow: OperationRow = {
     { inputs: [{ shape: [5, 6], layout: "transposed" as const }], options: undefined },
   ],
   oracle([x], _, round) {
-    const [m, n] = x!.shape as [number, number];
+    const [m, n] = x.shape as [number, number];
     let sum = 0;
-    for (let i = 0; i < Math.min(m, n); i++) sum = round(sum + x!.values[i * n + i]!);
-    return { shape: [], values: [sum], dtype: isFloat(x!.dtype) ? x!.dtype : "int64" };
+    for (let i = 0; i < Math.min(m, n); i++) sum = round(sum + x.values[i * n + i]);
+    return { shape: [], values: [sum], dtype: isFloat(x.dtype) ? x.dtype : "int64" };
   },
   accuracy: { flash: true },
   gradient: true,
@@ -64,38 +64,38 @@ const coordinates = (index: number, shape: readonly number[]): number[] => {
     .reverse();
 };
 const positionOf = (at: readonly number[], shape: readonly number[]): number =>
-  shape.reduce((position, size, axis) => position * size + at[axis]!, 0);
+  shape.reduce((position, size, axis) => position * size + at[axis], 0);
 
 function kronOracle([a, b]: readonly Block[], _: undefined, round: Round) {
-  const rank = Math.max(a!.shape.length, b!.shape.length);
+  const rank = Math.max(a.shape.length, b.shape.length);
   const full = ({ shape }: Block): number[] => [...Array<number>(rank - shape.length).fill(1), ...shape];
-  const [left, right] = [full(a!), full(b!)];
-  const shape = left.map((size, axis) => size * right[axis]!);
+  const [left, right] = [full(a), full(b)];
+  const shape = left.map((size, axis) => size * right[axis]);
   const count = shape.reduce((all, size) => all * size, 1);
   const values = Array.from({ length: count }, (_value, index) => {
     const at = coordinates(index, shape);
     const x =
-      a!.values[
+      a.values[
         positionOf(
-          at.map((own, axis) => Math.floor(own / right[axis]!)),
+          at.map((own, axis) => Math.floor(own / right[axis])),
           left,
         )
-      ]!;
+      ];
     const y =
-      b!.values[
+      b.values[
         positionOf(
-          at.map((own, axis) => own % right[axis]!),
+          at.map((own, axis) => own % right[axis]),
           right,
         )
-      ]!;
-    return wrapped(a!.dtype, round(x * y));
+      ];
+    return wrapped(a.dtype, round(x * y));
   });
   return { shape, values };
 }
 
 const kronRow: OperationRow = {
   name: "kron",
-  compute: ([a, b]) => kron(a!, b!),
+  compute: ([a, b]) => kron(a, b),
   dtypes: productDTypes,
   samples: [
     matrices([2, 3], [4, 5]),
@@ -119,7 +119,7 @@ interface Along {
 
 const crossRow: OperationRow<Along> = {
   name: "cross",
-  compute: ([a, b], options) => cross(a!, b!, options),
+  compute: ([a, b], options) => cross(a, b, options),
   dtypes: productDTypes,
   samples: (
     [
@@ -132,7 +132,7 @@ const crossRow: OperationRow<Along> = {
     ] as const
   ).map(([a, b, dim]) => ({ inputs: [{ shape: a }, { shape: b }], options: { dim } })),
   oracle([a, b], { dim }, round) {
-    const shape = a!.shape.map((size, axis) => Math.max(size && b!.shape[axis]!, 0) && Math.max(size, b!.shape[axis]!));
+    const shape = a.shape.map((size, axis) => Math.max(size && b.shape[axis], 0) && Math.max(size, b.shape[axis]));
     const axis = dim < 0 ? dim + shape.length : dim;
     const read = (x: Block, at: readonly number[]): number =>
       x.values[
@@ -140,12 +140,12 @@ const crossRow: OperationRow<Along> = {
           at.map((own, i) => (x.shape[i] === 1 ? 0 : own)),
           x.shape,
         )
-      ]!;
+      ];
     const count = shape.reduce((all, size) => all * size, 1);
     const values = Array.from({ length: count }, (_value, index) => {
       const at = coordinates(index, shape);
-      const [i, j] = [at.with(axis, (at[axis]! + 1) % 3), at.with(axis, (at[axis]! + 2) % 3)];
-      return wrapped(a!.dtype, round(round(read(a!, i) * read(b!, j)) - round(read(a!, j) * read(b!, i))));
+      const [i, j] = [at.with(axis, (at[axis] + 1) % 3), at.with(axis, (at[axis] + 2) % 3)];
+      return wrapped(a.dtype, round(round(read(a, i) * read(b, j)) - round(read(a, j) * read(b, i))));
     });
     return { shape, values };
   },
@@ -176,23 +176,23 @@ function covariance(
   const [rows, n] = (x.shape.length === 2 ? x.shape : [1, x.shape[0] ?? 1]) as [number, number];
   const w = Array.from({ length: n }, (_, k) => (fweights?.[k] ?? 1) * (aweights?.[k] ?? 1));
   const total = w.reduce((all, own) => all + own, 0);
-  const lost = aweights ? (correction * w.reduce((all, own, k) => all + own * aweights[k]!, 0)) / total : correction;
+  const lost = aweights ? (correction * w.reduce((all, own, k) => all + own * aweights[k], 0)) / total : correction;
   const scale = Math.max(0, total - lost);
   const row = (i: number): number[] => Array.from(x.values.slice(i * n, (i + 1) * n));
   const centered = Array.from({ length: rows }, (_, i) => {
-    const mean = round(row(i).reduce((all, value, k) => round(all + round(value * w[k]!)), 0) / total);
+    const mean = round(row(i).reduce((all, value, k) => round(all + round(value * w[k])), 0) / total);
     return row(i).map((value) => round(value - mean));
   });
   return centered.map((left) =>
     centered.map((right) =>
-      round(left.reduce((all, value, k) => round(all + ofTerms(round(value * w[k]! * right[k]!))), 0) / scale),
+      round(left.reduce((all, value, k) => round(all + ofTerms(round(value * w[k] * right[k]))), 0) / scale),
     ),
   );
 }
 
 const covRow: OperationRow<Weights> = {
   name: "cov",
-  compute: ([x], options) => cov(x!, covarianceOptions(options, x!)),
+  compute: ([x], options) => cov(x, covarianceOptions(options, x)),
   dtypes: floats,
   samples: (
     [
@@ -207,11 +207,11 @@ const covRow: OperationRow<Weights> = {
     ] as const
   ).map(([shape, options]) => ({ inputs: [{ shape }], options, gradient: shape[0] < 30 })),
   oracle([x], options, round) {
-    const values = covariance(x!, options, round);
+    const values = covariance(x, options, round);
     // A sum of products. In float64, the plain computation and the oracle are the same, so their difference is no
     // bound.
-    const terms = roundingsOf(x!.shape.at(-1) ?? 1, x!.dtype);
-    const roundings = covariance(x!, options, round, Math.abs).flatMap((row) => row.map((sum) => terms * sum));
+    const terms = roundingsOf(x.shape.at(-1) ?? 1, x.dtype);
+    const roundings = covariance(x, options, round, Math.abs).flatMap((row) => row.map((sum) => terms * sum));
     return { shape: values.length === 1 ? [] : [values.length, values.length], values: values.flat(), roundings };
   },
   accuracy: { flash: true },
@@ -221,12 +221,12 @@ const covRow: OperationRow<Weights> = {
 
 const corrcoefRow: OperationRow = {
   name: "corrcoef",
-  compute: ([x]) => corrcoef(x!),
+  compute: ([x]) => corrcoef(x),
   dtypes: floats,
   samples: [[3, 5], [2, 40], [7], [9, 33]].map(alone),
   oracle([x], _, round) {
-    const c = covariance(x!, {}, round);
-    const values = c.map((row, i) => row.map((value, j) => round(value / round(Math.sqrt(c[i]![i]! * c[j]![j]!)))));
+    const c = covariance(x, {}, round);
+    const values = c.map((row, i) => row.map((value, j) => round(value / round(Math.sqrt(c[i][i] * c[j][j])))));
     return { shape: values.length === 1 ? [] : [values.length, values.length], values: values.flat() };
   },
   accuracy: { flash: true, ulps: 2 },
@@ -243,7 +243,7 @@ const distance = (p: number, differences: readonly number[], round: Round): numb
 
 const cdistRow: OperationRow<CdistOptions> = {
   name: "cdist",
-  compute: ([a, b], options) => cdist(a!, b!, options),
+  compute: ([a, b], options) => cdist(a, b, options),
   dtypes: floats,
   samples: [
     ...[0, 0.5, 1, 1.5, 2, 3, Number.POSITIVE_INFINITY].map((p) => ({
@@ -290,9 +290,9 @@ const cdistRow: OperationRow<CdistOptions> = {
     })),
   ],
   oracle([a, b], { p = 2 }, round) {
-    const [m, n, k] = [a!.shape.at(-2)!, b!.shape.at(-2)!, a!.shape.at(-1)!];
-    const lead = [...a!.shape.slice(0, -2)];
-    const own = b!.shape.slice(0, -2);
+    const [m, n, k] = [a.shape.at(-2)!, b.shape.at(-2)!, a.shape.at(-1)!];
+    const lead = [...a.shape.slice(0, -2)];
+    const own = b.shape.slice(0, -2);
     const batch = Array.from(
       { length: Math.max(lead.length, own.length) },
       (_, axis, rank = Math.max(lead.length, own.length)) =>
@@ -300,7 +300,7 @@ const cdistRow: OperationRow<CdistOptions> = {
     );
     const placeOf = (at: readonly number[], shape: readonly number[]): number =>
       positionOf(
-        shape.map((size, axis) => (size === 1 ? 0 : at[axis + at.length - shape.length]!)),
+        shape.map((size, axis) => (size === 1 ? 0 : at[axis + at.length - shape.length])),
         shape,
       );
     const count = batch.reduce((all, size) => all * size, 1);
@@ -308,7 +308,7 @@ const cdistRow: OperationRow<CdistOptions> = {
       const at = coordinates(Math.floor(index / (m * n)), batch);
       const [i, j] = [Math.floor((index % (m * n)) / n), index % n];
       const [left, right] = [(placeOf(at, lead) * m + i) * k, (placeOf(at, own) * n + j) * k];
-      const differences = Array.from({ length: k }, (_value, c) => round(a!.values[left + c]! - b!.values[right + c]!));
+      const differences = Array.from({ length: k }, (_value, c) => round(a.values[left + c] - b.values[right + c]));
       return distance(p, differences, round);
     });
     return { shape: [...batch, m, n], values };
@@ -340,7 +340,7 @@ describe.each(tested)("products of several operations on %s", (backend) => {
         const [gradient] = grad([cdist(x, tensor([[1, 2]]), { p }).sum()], [x]) as [Tensor];
         const [equal, other] = gradient.toArray() as number[][];
         expect(equal).toEqual([0, 0]);
-        expect(other!.some((value) => value > 0)).toBe(p !== 0);
+        expect(other.some((value) => value > 0)).toBe(p !== 0);
       }
     });
   });
@@ -353,7 +353,7 @@ describe.each(tested)("products of several operations on %s", (backend) => {
       const a = tensor(x);
       const exact = cdist(a, a).toArray() as number[][];
       const byProducts = cdist(a, a, { computeMode: "useMmForEuclidDist" }).toArray() as number[][];
-      const off = exact.flatMap((row, i) => row.map((value, j) => Math.abs(value - byProducts[i]![j]!)));
+      const off = exact.flatMap((row, i) => row.map((value, j) => Math.abs(value - byProducts[i][j])));
       expect(Math.max(...off)).toBeLessThan(3e-3);
     });
   });
@@ -404,7 +404,7 @@ test("gradients of distances have gradients, for either order of the points", ()
     gradcheck(
       (x: Tensor, y: Tensor) => {
         const inner = enableGrad(() => grad([cdist(x, y, options).pow(2).sum()], [x, y], { createGraph: true }));
-        return inner[0]!.square().sum().add(inner[1]!.sum());
+        return inner[0].square().sum().add(inner[1].sum());
       },
       [a, b],
     );

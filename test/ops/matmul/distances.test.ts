@@ -48,8 +48,8 @@ function formula(p: number, differences: readonly number[]) {
     p === Number.POSITIVE_INFINITY ? Math.max(0, ...sizes) : sizes.reduce((all, size) => all + size ** p, 0) ** (1 / p);
   const derivative = (at: number): number => {
     if (distance === 0) return 0;
-    if (p === Number.POSITIVE_INFINITY) return sizes[at] === distance ? Math.sign(differences[at]!) : 0;
-    return Math.sign(differences[at]!) * (sizes[at]! / distance) ** (p - 1);
+    if (p === Number.POSITIVE_INFINITY) return sizes[at] === distance ? Math.sign(differences[at]) : 0;
+    return Math.sign(differences[at]) * (sizes[at] / distance) ** (p - 1);
   };
   return { distance, derivative };
 }
@@ -69,7 +69,7 @@ function check(random: Random): void {
   const leaves = [detach(x), detach(y)];
   const isGradient = random.next() < 0.5;
   for (const leaf of leaves) leaf.requiresGrad = isGradient;
-  const output = cdist(leaves[0]!, leaves[1]!, { p });
+  const output = cdist(leaves[0], leaves[1], { p });
   const cotangent = Array.from({ length: batch * m * n }, () => random.next() * 2 - 1);
   const [a, b] = [flat(x), flat(y)];
   const gradients = [a.map(() => 0), b.map(() => 0)];
@@ -79,25 +79,25 @@ function check(random: Random): void {
     const [i, j] = [Math.floor(at / n), Math.floor(at / n / m) * n + (at % n)];
     const { distance, derivative } = formula(
       p,
-      Array.from({ length: k }, (_, c) => a[i * k + c]! - b[j * k + c]!),
+      Array.from({ length: k }, (_, c) => a[i * k + c] - b[j * k + c]),
     );
     const off = Math.abs(got - distance) / (distance * (k + 4) * roundings[dtype]);
     if (!(off <= 1)) expect([name, at, got]).toEqual([name, at, distance]);
     for (let c = 0; isGradient && c < k; c++) {
-      const term = cotangent[at]! * derivative(c);
-      gradients[0]![i * k + c]! += term;
-      gradients[1]![j * k + c]! -= term;
-      sizes[0]![i * k + c]! += Math.abs(term);
-      sizes[1]![j * k + c]! += Math.abs(term);
+      const term = cotangent[at] * derivative(c);
+      gradients[0][i * k + c] += term;
+      gradients[1][j * k + c] -= term;
+      sizes[0][i * k + c] += Math.abs(term);
+      sizes[1][j * k + c] += Math.abs(term);
     }
   }
   if (!isGradient) return;
   const found = grad([output], leaves, { gradOutputs: [reshape(tensor(cotangent, { dtype }), [batch, m, n])] });
   for (const [side, own] of found.entries())
     for (const [at, got] of flat(own as Tensor).entries()) {
-      const wanted = gradients[side]![at]!;
+      const wanted = gradients[side][at];
       // Each term of the sum is a weight times a difference, which is rounded as the distance is.
-      const bound = (sizes[side]![at]! + Number.MIN_VALUE) * (n + m + k + 8) * roundings[dtype];
+      const bound = (sizes[side][at] + Number.MIN_VALUE) * (n + m + k + 8) * roundings[dtype];
       if (!(Math.abs(got - wanted) <= bound)) expect([name, side, at, got]).toEqual([name, side, at, wanted]);
     }
 }
@@ -122,10 +122,10 @@ describe.each([...Array(4).keys()])("distances of points equal the formula, seed
         expect(pdist(own, { p }).toArray()).toEqual(above);
         for (const leaf of [own, whole]) leaf.requiresGrad = true;
         const gradientOf = (leaf: Tensor, of: Tensor): number[] =>
-          (grad([of.sum()], [leaf])[0]!.toArray() as number[][]).flat();
+          (grad([of.sum()], [leaf])[0].toArray() as number[][]).flat();
         const pairs = gradientOf(own, pdist(own, { p }));
         const both = gradientOf(whole, cdist(whole, whole, { p })).map((value) => value / 2);
-        for (const [at, value] of pairs.entries()) expect(value).toBeCloseTo(both[at]!, 3);
+        for (const [at, value] of pairs.entries()) expect(value).toBeCloseTo(both[at], 3);
       }
     });
   });

@@ -19,28 +19,28 @@ interface Equation {
 /** The definition: every combination of every letter's values, product by product, summed in that order. */
 function oracle(inputs: readonly Block[], { equation, meaning = equation }: Equation, round: Round): Expected {
   const [left, right] = meaning.replaceAll(" ", "").split("->");
-  const terms = left!.split(",");
+  const terms = left.split(",");
   const sizes = new Map<string, number>();
   for (const [index, term] of terms.entries())
     for (const [axis, letter] of [...term].entries())
-      sizes.set(letter, Math.max(sizes.get(letter) ?? 0, inputs[index]!.shape[axis]!));
+      sizes.set(letter, Math.max(sizes.get(letter) ?? 0, inputs[index].shape[axis]));
   for (const [index, term] of terms.entries())
-    for (const [axis, letter] of [...term].entries()) if (inputs[index]!.shape[axis] === 0) sizes.set(letter, 0);
-  const output = [...right!];
+    for (const [axis, letter] of [...term].entries()) if (inputs[index].shape[axis] === 0) sizes.set(letter, 0);
+  const output = [...right];
   const summed = [...sizes.keys()].filter((letter) => !output.includes(letter));
-  const { dtype } = inputs[0]!;
+  const { dtype } = inputs[0];
   const isAlone = (letter: string) =>
-    [...terms.entries()].filter(([index, term]) => inputs[index]!.shape[term.indexOf(letter)] === sizes.get(letter))
+    [...terms.entries()].filter(([index, term]) => inputs[index].shape[term.indexOf(letter)] === sizes.get(letter))
       .length === 1;
   // As in PyTorch, integers that are summed over in one operand alone become int64.
   const isWide = isInteger(dtype) && summed.some(isAlone);
   const at = new Map<string, number>();
   const valueAt = (index: number): number => {
-    const { shape, values } = inputs[index]!;
-    const letters = [...terms[index]!];
+    const { shape, values } = inputs[index];
+    const letters = [...terms[index]];
     return values[
-      letters.reduce((place, letter, axis) => place * shape[axis]! + (shape[axis] === 1 ? 0 : at.get(letter)!), 0)
-    ]!;
+      letters.reduce((place, letter, axis) => place * shape[axis] + (shape[axis] === 1 ? 0 : at.get(letter)!), 0)
+    ];
   };
   const over = (letters: readonly string[], body: () => void): void => {
     const [first, ...rest] = letters;
@@ -256,8 +256,8 @@ describe("einsum contracts pairs in a good order", () => {
       withBackend(backend, () => {
         const [q, k, v] = [ones([2, 3, 4, 5]), ones([2, 6, 4, 5]), ones([2, 6, 4, 5])];
         resetCodepaths();
-        const scores = einsum("bqhd,bkhd->bhqk", q!, k!);
-        expect(einsum("bhqk,bkhd->bqhd", scores, v!).shape).toEqual([2, 3, 4, 5]);
+        const scores = einsum("bqhd,bkhd->bhqk", q, k);
+        expect(einsum("bhqk,bkhd->bqhd", scores, v).shape).toEqual([2, 3, 4, 5]);
         expect(codepaths().map(({ operation, calls }) => [operation, calls])).toEqual([["matmul", 2]]);
       });
     },

@@ -20,16 +20,16 @@ import { matmulOracle, productDTypes, wrapped } from "./products.ts";
 
 /** The rows of x times those of the weight, with the bias added to the whole sum. */
 function linearOracle([x, weight, bias]: readonly Block[], round: Round): Expected {
-  const [out, size] = weight!.shape as [number, number];
-  const columns = weight!.values.map((_, at) => weight!.values[(at % out) * size + Math.floor(at / out)]!);
-  const rows = x!.shape.slice(0, -1).reduce((product, extent) => product * extent, 1);
+  const [out, size] = weight.shape as [number, number];
+  const columns = weight.values.map((_, at) => weight.values[(at % out) * size + Math.floor(at / out)]);
+  const rows = x.shape.slice(0, -1).reduce((product, extent) => product * extent, 1);
   const product = matmulOracle(
-    { ...x!, shape: [rows, size] },
-    { ...weight!, shape: [size, out], values: columns },
+    { ...x, shape: [rows, size] },
+    { ...weight, shape: [size, out], values: columns },
     round,
   );
-  const values = product.values.map((sum, at) => wrapped(x!.dtype, round(sum + (bias?.values[at % out] ?? 0))));
-  return { shape: [...x!.shape.slice(0, -1), out], values };
+  const values = product.values.map((sum, at) => wrapped(x.dtype, round(sum + (bias?.values[at % out] ?? 0))));
+  return { shape: [...x.shape.slice(0, -1), out], values };
 }
 
 function sample(
@@ -38,7 +38,7 @@ function sample(
   places: readonly Layout[] = ["contiguous", "contiguous", "contiguous"],
 ): Sample {
   const shapes = [x, [out, x.at(-1)!], [out]];
-  const inputs = places.map((layout, at): OperandSpec => ({ shape: shapes[at]!, layout }));
+  const inputs = places.map((layout, at): OperandSpec => ({ shape: shapes[at], layout }));
   return { inputs, options: undefined };
 }
 
@@ -54,20 +54,20 @@ const samples: readonly Sample[] = [
   sample([33, 40], 34),
   sample([6, 5], 4, ["contiguous", "contiguous"]),
   sample([2, 3, 5], 4, ["strided", "transposed"]),
-  ...layouts.map((layout, at) => sample([2, 3, 18], 9, [layout, layouts[(at + 2) % 6]!, layouts[(at + 4) % 6]!])),
+  ...layouts.map((layout, at) => sample([2, 3, 18], 9, [layout, layouts[(at + 2) % 6], layouts[(at + 4) % 6]])),
 ];
 
 const longestSum = ([x, weight]: readonly Block[]): number =>
   Math.max(
     1,
-    x!.shape.at(-1)!,
-    weight!.shape[0]!,
-    x!.shape.slice(0, -1).reduce((product, size) => product * size, 1),
+    x.shape.at(-1)!,
+    weight.shape[0],
+    x.shape.slice(0, -1).reduce((product, size) => product * size, 1),
   ) + 1;
 
 const row: OperationRow = {
   name: "linear",
-  compute: ([x, weight, bias]) => linear(x!, weight!, bias),
+  compute: ([x, weight, bias]) => linear(x, weight, bias),
   dtypes: productDTypes,
   samples,
   oracle: (blocks, _, round) => linearOracle(blocks, round),
@@ -91,7 +91,7 @@ test.each(["cpu", "reference"] as const)("linear has gradients of gradients on %
       (cotangent: Tensor, ...own: Tensor[]) => {
         for (const operand of own) operand.requiresGrad = true; // also in float64, for finite differences
         return enableGrad(() =>
-          grad([linear(own[0]!, own[1]!, own[2]!)], own.slice(0, 2), { gradOutputs: [cotangent], createGraph: true }),
+          grad([linear(own[0], own[1], own[2])], own.slice(0, 2), { gradOutputs: [cotangent], createGraph: true }),
         );
       },
       [leaf([2, 3, 5], 4), ...operands],
@@ -116,7 +116,7 @@ describe.each(tested)("a weight of one axis is accepted on %s", (backend) => {
       expect(linear(tensor([1, 2]), weight).item()).toBe(12);
       expect(linear(tensor([[[1, 2]]]), weight).shape).toEqual([1, 1]);
       const gradients = grad([y], [x, weight, bias], { gradOutputs: [tensor([1, -2])] });
-      expect(gradients.map((own) => own!.toArray())).toEqual([
+      expect(gradients.map((own) => own.toArray())).toEqual([
         [
           [10, 1],
           [-20, -2],

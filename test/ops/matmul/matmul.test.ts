@@ -75,10 +75,10 @@ const longestSum = (inputs: readonly Block[]): number =>
 
 const matmulRow: OperationRow = {
   name: "matmul",
-  compute: ([a, b]) => matmul(a!, b!),
+  compute: ([a, b]) => matmul(a, b),
   dtypes: productDTypes,
   samples: [...sampledMatrices(39, 7), ...layoutPairs, ...batches, ...vectors, ...long],
-  oracle: ([a, b], _, round) => matmulOracle(a!, b!, round),
+  oracle: ([a, b], _, round) => matmulOracle(a, b, round),
   accuracy: { flash: true },
   sumLength: longestSum,
   gradient: true,
@@ -117,13 +117,13 @@ function addmmOracle(
   { beta = 1, alpha = 1 }: Factors,
   round: (value: number) => number,
 ) {
-  const product = matmulOracle(a!, b!, round);
-  const [rows = 1, columns = 1] = input!.shape.length === 1 ? [1, ...input!.shape] : input!.shape;
-  const n = product.shape[1]!;
+  const product = matmulOracle(a, b, round);
+  const [rows = 1, columns = 1] = input.shape.length === 1 ? [1, ...input.shape] : input.shape;
+  const n = product.shape[1];
   const values = product.values.map((sum, index) => {
     const at = (rows === 1 ? 0 : Math.floor(index / n)) * columns + (columns === 1 ? 0 : index % n);
     const scaled = round(alpha * sum);
-    return wrapped(a!.dtype, beta === 0 ? scaled : round(scaled + round(beta * input!.values[at]!)));
+    return wrapped(a.dtype, beta === 0 ? scaled : round(scaled + round(beta * input.values[at])));
   });
   return { shape: product.shape, values };
 }
@@ -134,13 +134,13 @@ const addmmSample = (
   [m, k, n]: readonly number[],
 ): Sample<Factors> => ({
   name: `${JSON.stringify(options)} [${input.shape.join(",")}] + ${m}·${k}·${n}`,
-  inputs: [input, { shape: [m!, k!] }, { shape: [k!, n!], layout: "transposed" }],
+  inputs: [input, { shape: [m, k] }, { shape: [k, n], layout: "transposed" }],
   options,
 });
 
 const addmmRow: OperationRow<Factors> = {
   name: "addmm",
-  compute: ([input, a, b], options) => addmm(input!, a!, b!, options),
+  compute: ([input, a, b], options) => addmm(input, a, b, options),
   dtypes: productDTypes,
   samples: [
     addmmSample({}, { shape: [5, 4] }, [5, 3, 4]),
@@ -163,12 +163,12 @@ const addmmRow: OperationRow<Factors> = {
 
 const outerRow: OperationRow = {
   name: "outer",
-  compute: ([a, b]) => outer(a!, b!),
+  compute: ([a, b]) => outer(a, b),
   dtypes: productDTypes,
   samples: [matrices([3], [5]), matrices([7], [1], "reversed", "strided"), matrices([0], [2]), matrices([33], [65])],
   oracle: ([a, b], _, round) => ({
-    shape: [...a!.shape, ...b!.shape],
-    values: a!.values.flatMap((x) => b!.values.map((y) => wrapped(a!.dtype, round(x * y)))),
+    shape: [...a.shape, ...b.shape],
+    values: a.values.flatMap((x) => b.values.map((y) => wrapped(a.dtype, round(x * y)))),
   }),
   accuracy: { flash: true },
   sumLength: longestSum,
@@ -176,9 +176,9 @@ const outerRow: OperationRow = {
 };
 
 const aliases: readonly OperationRow[] = [
-  { ...matmulRow, name: "mm", compute: ([a, b]) => mm(a!, b!), samples: [matrices([5, 7], [7, 3], "transposed")] },
-  { ...matmulRow, name: "bmm", compute: ([a, b]) => bmm(a!, b!), samples: [matrices([2, 5, 7], [2, 7, 3], "strided")] },
-  { ...matmulRow, name: "dot", compute: ([a, b]) => dot(a!, b!), samples: vectors.slice(0, 4) },
+  { ...matmulRow, name: "mm", compute: ([a, b]) => mm(a, b), samples: [matrices([5, 7], [7, 3], "transposed")] },
+  { ...matmulRow, name: "bmm", compute: ([a, b]) => bmm(a, b), samples: [matrices([2, 5, 7], [2, 7, 3], "strided")] },
+  { ...matmulRow, name: "dot", compute: ([a, b]) => dot(a, b), samples: vectors.slice(0, 4) },
 ];
 
 testTable("products", [matmulRow, notFiniteRow, ...aliases, outerRow]);
@@ -203,7 +203,7 @@ test.each(tested)("views are multiplied on %s without another operation, in the 
     for (const leaf of leaves) leaf.requiresGrad = true;
     const cotangent = transpose(ones([3, 6, 4]), 1, 2);
     resetCodepaths();
-    grad([matmul(leaves[0]!, leaves[1]!)], leaves, { gradOutputs: [cotangent] });
+    grad([matmul(leaves[0], leaves[1])], leaves, { gradOutputs: [cotangent] });
     expect(codepaths().map(({ operation, calls }) => [operation, calls])).toEqual([["matmul", 3]]);
   });
 });
@@ -241,13 +241,13 @@ test("gradients have gradients: for ⟨c bᵀ, v⟩ they are vᵀ c and v b", ()
   ]);
   for (const product of [matmul(a, b), addmm(ones([2]), a, b)]) {
     const [first] = grad([product], [a], { gradOutputs: [c], createGraph: true });
-    const [ofB, ofC] = grad([first!], [b, c], { gradOutputs: [v] });
-    expect(ofB!.toArray()).toEqual([
+    const [ofB, ofC] = grad([first], [b, c], { gradOutputs: [v] });
+    expect(ofB.toArray()).toEqual([
       [1, -1],
       [-2, -0.5],
       [4, -1.5],
     ]);
-    expect(ofC!.toArray()).toEqual([
+    expect(ofC.toArray()).toEqual([
       [11, 14],
       [2, 2],
     ]);

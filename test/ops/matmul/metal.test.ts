@@ -51,7 +51,7 @@ function operandOf(shape: readonly number[], dtype: DType, layout: Layout, rando
 
 function turned({ tensor, block: { shape, values, dtype } }: PlacedBlock): PlacedBlock {
   const [rows, columns] = shape as [number, number];
-  const exchanged = values.map((_, at) => values[(at % rows) * columns + Math.floor(at / rows)]!);
+  const exchanged = values.map((_, at) => values[(at % rows) * columns + Math.floor(at / rows)]);
   return { tensor: transpose(tensor, 0, 1), block: { shape: [columns, rows], dtype, values: exchanged } };
 }
 
@@ -86,7 +86,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   /** A tile's kernel, into a result with gaps, compared with the formula. */
   function expectProduct(tile: Tile, a: PlacedBlock, b: PlacedBlock, random: Random): void {
     const { dtype } = a.block;
-    const out = place({ ...a.block, ...zerosOf([a.block.shape[0]!, b.block.shape[1]!]) }, "strided", "metal", random);
+    const out = place({ ...a.block, ...zerosOf([a.block.shape[0], b.block.shape[1]]) }, "strided", "metal", random);
     const inputs = [a.tensor, b.tensor];
     const problem = problemOf({ operation: "matmul", inputs, outputs: [out], attributes: { alpha: 1, beta: 0 } });
     onMetal(() => launchProduct({ problem, kernel: "tiled", tile, splits: 1 }));
@@ -111,7 +111,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
           ] as const)
             for (const [at, layout] of layouts.entries()) {
               const a = operandOf([m, k], dtype, layout, random);
-              const b = operandOf([k, n], dtype, layouts[(at * 5 + m) % layouts.length]!, random);
+              const b = operandOf([k, n], dtype, layouts[(at * 5 + m) % layouts.length], random);
               expectProduct(tile, a, b, random);
             }
         });
@@ -164,7 +164,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     ])("a result of %d x %d uses tiles of %s", (m, n, name) => {
       const [a, b] = onMetal(() => [expand(ones([1, 1]), [m, 3]), expand(ones([1, 1]), [3, n])]);
       const out = onMetal(() => expand(ones([1, 1]), [m, n]));
-      const inputs = [a!, b!];
+      const inputs = [a, b];
       const call = { operation: "matmul", inputs, outputs: [out], attributes: { alpha: 1, beta: 0 } };
       expect(nameOf(tileFor(problemOf(call)))).toBe(name);
       expect(planOf(problemOf(call)).kernel).toBe("tiled");
@@ -180,7 +180,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     [40, 2, false, "tiled"],
   ])("a result of %d x %d uses a kernel for vectors if it is one: transposed %p, %s", (m, n, isTransposed, name) => {
     const [a, b] = onMetal(() => [ones([m, 48]), isTransposed ? transpose(ones([n, 48]), 0, 1) : ones([48, n])]);
-    const kernels = kernelsOf(() => matmul(a!, b!));
+    const kernels = kernelsOf(() => matmul(a, b));
     expect(kernels).toHaveLength(1);
     expect(kernels[0]).toStartWith(`${name}_float_float`);
   });
@@ -206,7 +206,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
 
     test("integers are not copied", () => {
       const [a, b] = onMetal(() => [ones([20, 30], { dtype: "int32" }), ones([33, 20], { dtype: "int32" })]);
-      expect(kernelsOf(() => matmul(transpose(a!, 0, 1), transpose(b!, 0, 1)))).toEqual(["whole_int"]);
+      expect(kernelsOf(() => matmul(transpose(a, 0, 1), transpose(b, 0, 1)))).toEqual(["whole_int"]);
     });
 
     test("the bias of addmm, which is broadcast, is not copied", () => {
@@ -232,12 +232,12 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   function elementsOf(m: number, k: number, n: number, turn: (x: Tensor) => Tensor) {
     const counters = (["float32", "float16"] as const).map((dtype: DType) => {
       const [a, b] = onMetal(() => [turn(ones([m, k], { dtype })), ones([k, n], { dtype })]);
-      const [dispatch, ...others] = dispatchesOf(() => matmul(a!, b!));
+      const [dispatch, ...others] = dispatchesOf(() => matmul(a, b));
       expect(others).toEqual([]);
-      return dispatch!.counters;
+      return dispatch.counters;
     });
     const difference = (name: "device_bytes_read" | "device_bytes_written") =>
-      (counters[0]![name] - counters[1]![name]) / 2;
+      (counters[0][name] - counters[1][name]) / 2;
     return { read: difference("device_bytes_read"), written: difference("device_bytes_written") };
   }
 

@@ -65,9 +65,7 @@ export function matmulOracle(a: Block, b: Block, round: Round): Expected {
       for (let j = 0; j < n; j++) {
         let sum = 0;
         for (let at = 0; at < k; at++)
-          sum = round(
-            sum + round(a.values[(aPlace * m + i) * k + at]! * b.values[(bPlaces[index]! * k + at) * n + j]!),
-          );
+          sum = round(sum + round(a.values[(aPlace * m + i) * k + at] * b.values[(bPlaces[index] * k + at) * n + j]));
         values.push(wrapped(a.dtype, sum));
       }
   const shape = [...batch, ...(a.shape.length === 1 ? [] : [m]), ...(b.shape.length === 1 ? [] : [n])];
@@ -86,7 +84,7 @@ export function sampledMatrices(count: number, seed: number): Sample[] {
   const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
   const most = repeats({ usual: 150_000, all: 600_000 });
   return Array.from({ length: count }, (_, index) => {
-    const own = productSizes[Math.floor(index / 3) % productSizes.length]!;
+    const own = productSizes[Math.floor(index / 3) % productSizes.length];
     for (;;) {
       const sizes = [0, 1, 2].map((role) => (index % 3 === role ? own : pick(productSizes)));
       const [m, k, n] = sizes as [number, number, number];

@@ -17,7 +17,7 @@ import * as weights from "./weights.ts";
 
 /** For each enumeration, keyed by its type in camelCase, the tables of its names: see walk.ts. */
 const walks: Readonly<Record<string, readonly Walk[]>> = { ...operations, ...options, ...weights };
-const walksOf = (type: string): readonly Walk[] => walks[`${type[0]!.toLowerCase()}${type.slice(1)}`] ?? [];
+const walksOf = (type: string): readonly Walk[] => walks[`${type[0].toLowerCase()}${type.slice(1)}`] ?? [];
 
 /**
  * The minimum ratio between the distance to any other name's result and the distance to the expected result. Rounding
@@ -34,7 +34,7 @@ function apart(a: number, b: number): number {
 /** The mean distance of numbers; for lists of two lengths, of the common part. */
 function distance(a: readonly number[], b: readonly number[]): number {
   const count = Math.min(a.length, b.length);
-  return a.slice(0, count).reduce((total, own, at) => total + apart(own, b[at]!), 0) / count;
+  return a.slice(0, count).reduce((total, own, at) => total + apart(own, b[at]), 0) / count;
 }
 
 const on = <Result>(backend: BackendName, body: () => Result): Result =>
@@ -93,7 +93,7 @@ test.each(enumerations().map(({ type, names }) => [type, names] as const))(
 );
 
 test("every test belongs to an enumeration", () => {
-  const types = enumerations().map(({ type }) => `${type[0]!.toLowerCase()}${type.slice(1)}`);
+  const types = enumerations().map(({ type }) => `${type[0].toLowerCase()}${type.slice(1)}`);
   expect(Object.keys(walks).filter((type) => !types.includes(type))).toEqual([]);
 });
 
@@ -114,7 +114,7 @@ test("names that are declared equal give equal results on these operands", () =>
     const { results, others } = expectedOf(walk);
     for (const names of walk.same ?? []) {
       const [first, ...others] = names.map((name) => results.get(name)!);
-      for (const other of others) expect(distance(first!, other)).toBeLessThan(1e-6);
+      for (const other of others) expect(distance(first, other)).toBeLessThan(1e-6);
     }
     for (const name of walk.unchanged ?? [])
       expect(Math.min(...[...others.values()].map((own) => distance(own, results.get(name)!)))).toBeLessThan(1e-6);

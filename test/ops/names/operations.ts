@@ -24,7 +24,7 @@ const divisors = [3, -2, 5, 1, -4, 2];
 const repeated = (values: readonly number[], dtype: DType = "float32"): Tensor =>
   shaped(
     [60],
-    Array.from({ length: 60 }, (_, at) => values[at % values.length]!),
+    Array.from({ length: 60 }, (_, at) => values[at % values.length]),
     dtype,
   );
 const bools = (label: string): Tensor => drawn(label, [16], { integers: [0, 1] }, "bool");
@@ -32,40 +32,40 @@ const bothBools = () => [shaped([4], [0, 0, 1, 1], "bool"), shaped([4], [0, 1, 0
 
 export const unary: readonly Walk[] = [
   {
-    names: unaryOperations.groups.floats!,
+    names: unaryOperations.groups.floats,
     operands: () => [drawn("unary", [96], { low: -4, high: 4 })],
     compute: elementwise,
   },
   {
-    names: unaryOperations.groups.integers!,
+    names: unaryOperations.groups.integers,
     operands: () => [drawn("unary", [40], { integers: [-9, 9] }, "int32")],
     compute: elementwise,
     same: [["floor", "ceil", "round", "trunc"]],
     unchanged: ["floor", "ceil", "round", "trunc"],
   },
   {
-    names: unaryOperations.groups.bools!,
+    names: unaryOperations.groups.bools,
     operands: () => [bools("unary")],
     compute: elementwise,
     unchanged: ["sign"],
   },
-  { names: unaryOperations.groups.tests!, operands: () => [shaped([7], special)], compute: elementwise },
+  { names: unaryOperations.groups.tests, operands: () => [shaped([7], special)], compute: elementwise },
 ];
 
 const withNaN = (x: Tensor): Tensor => shaped(x.shape, numbersOf(x).with(0, Number.NaN), x.dtype as "float32");
 
 export const binary: readonly Walk[] = [
   {
-    names: binaryOperations.groups.floats!,
+    names: binaryOperations.groups.floats,
     // Only a NaN distinguishes maximum from fmax.
     operands: () => [repeated(mixed), withNaN(drawn("binary", [60], { low: -4, high: 4 })), repeated(orders)],
     compute: (name, [a, b, order]) =>
       name === "timesPowerOfTwo"
-        ? elementwise(name, [b!, order!]) // the exponents of powers are whole numbers
-        : elementwise(name, [name === "polygamma" ? order! : a!, b!]),
+        ? elementwise(name, [b, order]) // the exponents of powers are whole numbers
+        : elementwise(name, [name === "polygamma" ? order : a, b]),
   },
   {
-    names: binaryOperations.groups.integers!,
+    names: binaryOperations.groups.integers,
     operands: () => [drawn("a", [60], { integers: [-20, 20] }, "int32"), repeated(divisors, "int32")],
     compute: elementwise,
     same: [
@@ -74,7 +74,7 @@ export const binary: readonly Walk[] = [
     ],
   },
   {
-    names: binaryOperations.groups.bools!,
+    names: binaryOperations.groups.bools,
     operands: bothBools,
     compute: elementwise,
     same: [
@@ -83,7 +83,7 @@ export const binary: readonly Walk[] = [
     ],
   },
   {
-    names: binaryOperations.groups.tests!,
+    names: binaryOperations.groups.tests,
     operands: () => [shaped([6], [0, 1, 2, 2, 0, 3]), shaped([6], [0, 1, 0, 5, 1, 2])],
     compute: elementwise,
   },
@@ -96,9 +96,9 @@ const clamped = () => [
 ];
 
 export const ternary: readonly Walk[] = [
-  { names: ternaryOperations.groups.floats!, operands: clamped, compute: elementwise },
+  { names: ternaryOperations.groups.floats, operands: clamped, compute: elementwise },
   {
-    names: ternaryOperations.groups.integers!,
+    names: ternaryOperations.groups.integers,
     operands: () => [
       drawn("x", [40], { integers: [-9, 9] }, "int32"),
       drawn("low", [40], { integers: [-4, 0] }, "int32"),
@@ -107,7 +107,7 @@ export const ternary: readonly Walk[] = [
     compute: elementwise,
   },
   {
-    names: ternaryOperations.groups.choices!,
+    names: ternaryOperations.groups.choices,
     operands: () => [bools("where"), drawn("b", [16], { low: -2, high: 0 }), drawn("c", [16], { low: 1, high: 2 })],
     compute: elementwise,
   },
@@ -125,20 +125,20 @@ const wholeResults: Readonly<Record<string, "int64" | "bool">> = {
 };
 const reduced = (name: string, [x]: readonly Tensor[]): Tensor => {
   const isTruth = name === "all" || name === "any";
-  const dtype = isTruth || x!.dtype === "int32" ? (wholeResults[name] ?? x!.dtype) : x!.dtype;
-  return run(name, [x!], [5], dtype, { axes: [1], parameter: parameters[name] ?? 0 });
+  const dtype = isTruth || x.dtype === "int32" ? (wholeResults[name] ?? x.dtype) : x.dtype;
+  return run(name, [x], [5], dtype, { axes: [1], parameter: parameters[name] ?? 0 });
 };
 
 export const reduction: readonly Walk[] = [
-  { names: reductions.groups.folds!, operands: () => rows("float32"), compute: reduced },
-  { names: reductions.groups.integers!, operands: () => rows("int32"), compute: reduced },
+  { names: reductions.groups.folds, operands: () => rows("float32"), compute: reduced },
+  { names: reductions.groups.integers, operands: () => rows("int32"), compute: reduced },
   {
-    names: reductions.groups.extrema!,
+    names: reductions.groups.extrema,
     operands: () => rows("float32"),
     compute: (name, [x]) =>
       executeMany(
         primitives.get(name) as never,
-        [x!],
+        [x],
         [
           { shape: [5], dtype: "float32" },
           { shape: [5], dtype: "int64" },
@@ -156,7 +156,7 @@ export const reductionDerivative: readonly Walk[] = [
         number[],
         number[],
       ];
-      return [shaped([40], x), shaped([40], y.with(3, x[3]!).with(8, x[8]!))];
+      return [shaped([40], x), shaped([40], y.with(3, x[3]).with(8, x[8]))];
     },
     compute: (name, inputs) => run("reductionDerivative", inputs, [40], "float32", { name, parameter: 3 }),
   },
@@ -167,8 +167,8 @@ export const scan: readonly Walk[] = [7, 130].map((length) => ({
   names: scans.names,
   operands: () => [drawn("x", [3, length], { low: 0.6, high: 1.5 }), drawn("a", [3, length], { low: -0.9, high: 0.9 })],
   compute: (name, [x, a]) => {
-    const inputs = name.endsWith("ecurrence") ? [x!, a!] : [x!];
-    return run(name, inputs, x!.shape, "float32", { axis: 1, reverse: false });
+    const inputs = name.endsWith("ecurrence") ? [x, a] : [x];
+    return run(name, inputs, x.shape, "float32", { axis: 1, reverse: false });
   },
 }));
 
@@ -176,7 +176,7 @@ export const scan: readonly Walk[] = [7, 130].map((length) => ({
 export const softmax: readonly Walk[] = [1, 0].map((axis) => ({
   names: softmaxes.names,
   operands: () => [drawn("x", [6, 40], { low: -3, high: 3 }), drawn("y", [6, 40], { low: -2, high: 2 })],
-  compute: (name, [x, y]) => run(name, name.endsWith("Gradient") ? [x!, y!] : [x!], [6, 40], "float32", { axis }),
+  compute: (name, [x, y]) => run(name, name.endsWith("Gradient") ? [x, y] : [x], [6, 40], "float32", { axis }),
 }));
 
 /** The values, and the gradients of x and of the target. */
@@ -191,13 +191,13 @@ export const loss: readonly Walk[] = [
       drawn("scale", [30], { low: 0.5, high: 2 }),
     ],
     compute: (name, [x, target, weight, positive, scale]) => {
-      const inputs = name.startsWith("weighted") ? [x!, target!, weight!, positive!] : [x!, target!];
+      const inputs = name.startsWith("weighted") ? [x, target, weight, positive] : [x, target];
       const own = { shape: [30], dtype: "float32" } as const;
       const attributes = { loss: name, needs: [true, true], factor: 1 };
       const gradient = primitives.get("lossGradient") as never;
       return [
         run("loss", inputs, [30], "float32", { loss: name, isSummed: false, factor: 1 }),
-        ...executeMany(gradient, [scale!, ...inputs], [own, own], attributes as never),
+        ...executeMany(gradient, [scale, ...inputs], [own, own], attributes as never),
       ];
     },
   },
@@ -215,11 +215,11 @@ export const updateRule: readonly Walk[] = [
     operands: () => [drawn("parameter", [33], { low: -2, high: 2 }), drawn("gradient", [33], { low: -2, high: 2 })],
     compute: (name, [parameter, gradient]) => {
       const planes = ruleState[name as RuleName].length;
-      const [own, state] = [parameter!.clone() as Tensor, drawn("state", [planes * 33], { low: 0.5, high: 1.5 })];
+      const [own, state] = [parameter.clone() as Tensor, drawn("state", [planes * 33], { low: 0.5, high: 1.5 })];
       const targets = planes === 0 ? [own] : [state, own];
       const members = [{ start: 0, coefficients }];
       const attributes = { rule: name as RuleName, hasMaster: false, hasState: planes > 0, plane: 33, members };
-      executeUpdate(updatePrimitive, targets, [gradient!], attributes);
+      executeUpdate(updatePrimitive, targets, [gradient], attributes);
       return planes === 0 ? [own] : [own, state];
     },
   },
@@ -235,7 +235,7 @@ export const scattering: readonly Walk[] = [
     ],
     compute: (way, [x, source, index]) => {
       const attributes = { operation: "scatter", dim: 0, way, includesSelf: true };
-      return run("scatter", [x!, index!, source!], [5, 4], "float32", attributes);
+      return run("scatter", [x, index, source], [5, 4], "float32", attributes);
     },
   },
 ];
@@ -246,7 +246,7 @@ export const bagMode: readonly Walk[] = [
     names: bagModes.names,
     operands: () => [drawn("table", [7, 5], { low: -2, high: 2 })],
     compute: (mode, [table]) => {
-      const own = variable(table!);
+      const own = variable(table);
       const out = embeddingBag(tensor([0n, 1n, 1n, 4n, 6n, 5n]), own, {
         offsets: tensor([0n, 2n, 3n]),
         mode: mode as "sum",
@@ -263,7 +263,7 @@ export const attentionPass: readonly Walk[] = [
     operands: () => ["q", "k", "v"].map((label) => drawn(label, [1, 2, 6, 8], { low: -2, high: 2 })),
     compute: (pass, operands) => {
       const own = operands.map(variable);
-      const out = flashAttention(own[0]!, own[1]!, own[2]!) as Tensor;
+      const out = flashAttention(own[0], own[1], own[2]) as Tensor;
       if (pass === "forward") return out;
       return grad(out.mul(drawn("share", out.shape, { low: 0.5, high: 2 })).sum() as Tensor, own);
     },
@@ -285,7 +285,7 @@ export const recurrentKind: readonly Walk[] = [
     compute: (kind, [x]) => {
       manualSeed(7); // the same weights on every backend
       const layer = recurrentLayers[kind as keyof typeof recurrentLayers]();
-      return noGrad(() => layer.forward(x!).output as Tensor);
+      return noGrad(() => layer.forward(x).output as Tensor);
     },
   },
 ];

@@ -31,7 +31,7 @@ const spread = { low: -2, high: 2 } as const;
 const SHAPE = [1, 2, 6, 8] as const;
 
 function attention(name: string, [q, k, v]: readonly Tensor[]): Tensor[] {
-  const own = [q!, k!, v!].map(variable);
+  const own = [q, k, v].map(variable);
   const lists = [shaped([6, 6], drawnMask(), "bool"), drawn("bias", [2, 6, 6], spread), drawn("sinks", [2], spread)];
   const [mask, bias, sinks] = lists as [Tensor<"bool">, Tensor, Tensor];
   manualSeed(5);
@@ -42,8 +42,8 @@ function attention(name: string, [q, k, v]: readonly Tensor[]): Tensor[] {
     ...{ band: { window: 1 }, dropout: { dropout: 0.4 }, packed: { cuSeqlens: [0, 2, 6] } },
   }[name];
   const withSums = name === "gradLogSumExp" || name === "logSumExp";
-  const results = flashAttention(inputs[0]!, inputs[1]!, inputs[2]!, { ...options, returnLogSumExp: true });
-  const used = name === "gradLogSumExp" ? [results.out, results.logSumExp!] : [results.out];
+  const results = flashAttention(inputs[0], inputs[1], inputs[2], { ...options, returnLogSumExp: true });
+  const used = name === "gradLogSumExp" ? [results.out, results.logSumExp] : [results.out];
   const gradients = grad(weighted("attention", used as Tensor[]), own);
   return [...gradients, results.out as Tensor, ...(withSums ? [results.logSumExp as Tensor] : [])];
 }
@@ -66,7 +66,7 @@ export const attentionOption: readonly Walk[] = [
 // ---------------------------------------------------------------- normalization
 
 const normalization = (name: string, [x, residual, weight, bias]: readonly Tensor[]): Tensor[] => {
-  const own = { x: variable(x!), weight: variable(weight!), bias: variable(bias!) };
+  const own = { x: variable(x), weight: variable(weight), bias: variable(bias) };
   const plain = () => rmsNorm(own.x) as Tensor;
   const scaled = () => rmsNorm(own.x, { weight: own.weight }) as Tensor;
   const gradient = (out: Tensor, of: Tensor) => grad(weighted("normalization", [out]), [of]);
@@ -74,13 +74,13 @@ const normalization = (name: string, [x, residual, weight, bias]: readonly Tenso
     case "mean":
       return [layerNorm(own.x) as Tensor];
     case "residual":
-      return [addRmsNorm(own.x, residual!).out as Tensor];
+      return [addRmsNorm(own.x, residual).out as Tensor];
     case "weight":
       return [scaled()];
     case "bias":
       return [layerNorm(own.x, { bias: own.bias }) as Tensor];
     case "gradSum": {
-      const { out, sum } = addRmsNorm(own.x, residual!);
+      const { out, sum } = addRmsNorm(own.x, residual);
       return grad(weighted("normalization", [out as Tensor, sum as Tensor]), [own.x]);
     }
     case "gradX":
@@ -109,7 +109,7 @@ export const normalizationOption: readonly Walk[] = [
 ];
 
 const channels = (name: string, [x, weight, bias]: readonly Tensor[]): Tensor[] => {
-  const own = { x: variable(x!), weight: variable(weight!), bias: variable(bias!) };
+  const own = { x: variable(x), weight: variable(weight), bias: variable(bias) };
   const statistics = { runningMean: tensor([0.5, -1, 2]), runningVar: tensor([2, 0.5, 3]) };
   const training = true;
   const gradient = (out: Tensor, of: Tensor) => grad(weighted("channels", [out]), [of]);
@@ -150,11 +150,11 @@ export const finishActivation: readonly Walk[] = [
   {
     names: activationNames.names,
     operands: () => [drawn("finish", [2, 3, 40], { low: -6, high: 6 })],
-    base: ([y]) => [y!],
+    base: ([y]) => [y],
     // The kernel writes its result over the operand.
     compute: (name, [y]) => {
       const finish = { ...noFinish, activation: name as Finish["activation"], alpha: 0.2, beta: 0.7 };
-      return finished(y!.clone() as Tensor, undefined, undefined, finish);
+      return finished(y.clone() as Tensor, undefined, undefined, finish);
     },
     unchanged: ["none"],
   },
@@ -166,6 +166,6 @@ export const padMode: readonly Walk[] = [
   {
     names: padModes.names,
     operands: () => [drawn("border", [4, 5], spread)],
-    compute: (name, [x]) => [pad(x!, [3, 2, 2, 3], { mode: name as "reflect" })],
+    compute: (name, [x]) => [pad(x, [3, 2, 2, 3], { mode: name as "reflect" })],
   },
 ];

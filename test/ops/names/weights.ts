@@ -47,6 +47,6 @@ export const gateActivation: readonly Walk[] = [
     names: gateActivations.names,
     operands: () => [drawn("x", [2, 256], { low: -0.1, high: 0.1 })],
     compute: (activation, [x]) =>
-      quantizedSwiglu(x!, packed("q8_0", "gate"), packed("q8_0", "up"), { activation: activation as "silu" }),
+      quantizedSwiglu(x, packed("q8_0", "gate"), packed("q8_0", "up"), { activation: activation as "silu" }),
   },
 ];

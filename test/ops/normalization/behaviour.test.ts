@@ -28,20 +28,20 @@ type Compute = (...inputs: Tensor[]) => Tensor[];
 /** The computations, with the shapes of their inputs for rows of a given length. */
 const computations: Readonly<Record<string, { compute: Compute; inputs: readonly ("rows" | "vector")[] }>> = {
   layerNorm: {
-    compute: (x, weight, bias) => [layerNorm(x!, { weight, bias })],
+    compute: (x, weight, bias) => [layerNorm(x, { weight, bias })],
     inputs: ["rows", "vector", "vector"],
   },
-  rmsNorm: { compute: (x, weight) => [rmsNorm(x!, { weight })], inputs: ["rows", "vector"] },
+  rmsNorm: { compute: (x, weight) => [rmsNorm(x, { weight })], inputs: ["rows", "vector"] },
   addLayerNorm: {
     compute: (x, residual, weight, bias) => {
-      const { out, sum } = addLayerNorm(x!, residual!, { weight, bias });
+      const { out, sum } = addLayerNorm(x, residual, { weight, bias });
       return [out, sum];
     },
     inputs: ["rows", "rows", "vector", "vector"],
   },
   addRmsNorm: {
     compute: (x, residual, weight) => {
-      const { out, sum } = addRmsNorm(x!, residual!, { weight });
+      const { out, sum } = addRmsNorm(x, residual, { weight });
       return [out, sum];
     },
     inputs: ["rows", "rows", "vector"],
@@ -57,7 +57,7 @@ function leavesOf(
   [rows, columns]: readonly [number, number],
 ): Tensor[] {
   const random = new Random(hash(name));
-  return computations[name]!.inputs.map((kind) => {
+  return computations[name].inputs.map((kind) => {
     const shape = kind === "rows" ? [rows, columns] : [columns];
     const block = makeBlock({ shape, dtype: "float32" }, dtype, random);
     const leaf = place({ ...block, dtype }, "contiguous", backend, random);
@@ -77,7 +77,7 @@ const cotangentsOf = (outputs: readonly Tensor[], seed = 7): Tensor[] => {
 /** Σ c · y² over all results: its gradients depend on the results. */
 const scalarOf = (outputs: readonly Tensor[]): Tensor =>
   cotangentsOf(outputs)
-    .map((factor, at) => sum(mul(mul(outputs[at]!, outputs[at]!), factor)) as Tensor)
+    .map((factor, at) => sum(mul(mul(outputs[at], outputs[at]), factor)) as Tensor)
     .reduce((total, part) => total.add(part) as Tensor);
 
 /** The gradients of a scalar as a function of the inputs. */
@@ -90,22 +90,22 @@ describe("norms have gradients of gradients", () => {
   for (const backend of ["cpu", "reference"] as const)
     test.each(names)(`%s has gradients of gradients on ${backend}`, (name) => {
       on(backend, () => {
-        const { compute } = computations[name]!;
+        const { compute } = computations[name];
         gradcheck(gradientsOf(compute) as () => Tensor[], leavesOf(name, backend, "float64", [3, 5]));
       });
     });
 
   test("gradients of the third order equal finite differences", () => {
-    const third = gradientsOf((...inputs) => gradientsOf(computations["layerNorm"]!.compute)(...inputs));
+    const third = gradientsOf((...inputs) => gradientsOf(computations["layerNorm"].compute)(...inputs));
     on("cpu", () => gradcheck(third as () => Tensor[], leavesOf("layerNorm", "cpu", "float64", [2, 4])));
   });
 
   test("the gradient of a sum alone, and of the norm alone, is differentiable", () => {
     const parts: readonly Compute[] = [
-      (x, residual) => [addRmsNorm(x!, residual!).sum],
-      (x, residual) => [addRmsNorm(x!, residual!).out],
-      (x, residual) => [addLayerNorm(x!, residual!).sum],
-      (x, residual) => [addLayerNorm(x!, residual!).out],
+      (x, residual) => [addRmsNorm(x, residual).sum],
+      (x, residual) => [addRmsNorm(x, residual).out],
+      (x, residual) => [addLayerNorm(x, residual).sum],
+      (x, residual) => [addLayerNorm(x, residual).out],
     ];
     for (const compute of parts)
       on("cpu", () => {
@@ -128,7 +128,7 @@ describe("norms have gradients of gradients", () => {
   ];
   for (const [backend, dtype] of others)
     test.each(names)(`%s ${dtype} has gradients of gradients on ${backend}`, (name) => {
-      const second = gradientsOf(gradientsOf(computations[name]!.compute));
+      const second = gradientsOf(gradientsOf(computations[name].compute));
       const numbers = (own: BackendName, kind: DType) =>
         on(own, () => {
           // The exact results are computed from the same numbers.
@@ -138,8 +138,8 @@ describe("norms have gradients of gradients", () => {
         });
       const exact = numbers("reference", "float64");
       for (const [at, own] of numbers(backend, dtype).entries()) {
-        const largest = Math.max(...exact[at]!.map(Math.abs));
-        const worst = Math.max(...own.map((value, k) => Math.abs(value - exact[at]![k]!)));
+        const largest = Math.max(...exact[at].map(Math.abs));
+        const worst = Math.max(...own.map((value, k) => Math.abs(value - exact[at][k])));
         expect(worst / largest).toBeLessThan(allowed * epsilon[dtype]!);
       }
     });
@@ -164,17 +164,17 @@ describe("rows far from zero are accurate", () => {
   // error of up to 6.
   test.each(tested)("layerNorm of 10,000 ± 1 loses nothing to the mean on %s", (backend) => {
     const out = on(backend, () => layerNorm(tensor(source, { shape: [2, columns] }))).dataSync();
-    const worst = expected.reduce((most, value, at) => Math.max(most, Math.abs(out[at]! - value)), 0);
+    const worst = expected.reduce((most, value, at) => Math.max(most, Math.abs(out[at] - value)), 0);
     expect(worst).toBeLessThan(2e-6);
   });
 
   test.each(tested)("layerNorm of longer rows, which are read twice, on %s", (backend) => {
-    const long = Float32Array.from({ length: 8200 }, (_, at) => source[at % columns]!);
+    const long = Float32Array.from({ length: 8200 }, (_, at) => source[at % columns]);
     const mean = long.reduce((total, value) => total + value, 0) / long.length;
     const variance = long.reduce((total, value) => total + (value - mean) ** 2, 0) / long.length;
     const out = on(backend, () => layerNorm(tensor(long))).dataSync();
     const worst = out.reduce((most, value, at) => {
-      const want = (long[at]! - mean) / Math.sqrt(variance + 1e-5);
+      const want = (long[at] - mean) / Math.sqrt(variance + 1e-5);
       return Math.max(most, Math.abs(value - want));
     }, 0);
     expect(worst).toBeLessThan(2e-6);
@@ -189,11 +189,11 @@ describe("rows far from zero are accurate", () => {
         const [gradient] = grad([out], [x], {
           gradOutputs: [tensor(expected.map(Math.sin), { shape: [2, columns], dtype })],
         });
-        return gradient!.dataSync() as ArrayLike<number>;
+        return gradient.dataSync() as ArrayLike<number>;
       });
     const want = gradientFrom("reference", "float64");
     const got = gradientFrom(backend, "float32");
-    const worst = Array.from(got).reduce((most, value, at) => Math.max(most, Math.abs(value - want[at]!)), 0);
+    const worst = Array.from(got).reduce((most, value, at) => Math.max(most, Math.abs(value - want[at])), 0);
     expect(worst).toBeLessThan(2e-3);
   });
 });
@@ -207,15 +207,15 @@ test.each(tested)("values that are not finite affect their row, and the weight's
   ];
   on(backend, () => {
     for (const compute of [layerNorm, rmsNorm] as const) {
-      const [x, alone] = [rows, [rows[0]!, rows[3]!]].map((own) => tensor(own, { requiresGrad: true }));
-      const gradients = [x!, alone!].map((own) => {
+      const [x, alone] = [rows, [rows[0], rows[3]]].map((own) => tensor(own, { requiresGrad: true }));
+      const gradients = [x, alone].map((own) => {
         const [gradient] = grad([compute(own)], [own], {
-          gradOutputs: [tensor(own.shape[0] === 4 ? slopes : [slopes[0]!, slopes[3]!])],
+          gradOutputs: [tensor(own.shape[0] === 4 ? slopes : [slopes[0], slopes[3]])],
         });
-        return gradient!.toArray() as number[][];
+        return gradient.toArray() as number[][];
       });
-      expect([gradients[0]![0], gradients[0]![3]]).toEqual(gradients[1]!);
-      expect(gradients[0]![1]!.every(Number.isNaN)).toBe(true);
+      expect([gradients[0][0], gradients[0][3]]).toEqual(gradients[1]);
+      expect(gradients[0][1].every(Number.isNaN)).toBe(true);
     }
   });
 });
@@ -240,7 +240,7 @@ describe("results of normalizations have the same bits", () => {
 
   function bytesOf(name: string, backend: BackendName, shape: readonly [number, number]): string[] {
     const leaves = leavesOf(name, backend, "float32", shape);
-    const outputs = computations[name]!.compute(...leaves);
+    const outputs = computations[name].compute(...leaves);
     const gradients = grad(outputs, leaves, { gradOutputs: cotangentsOf(outputs) });
     return [...outputs, ...gradients].map((own) =>
       Bun.hash(new Uint8Array(own.detach().dataSync().slice().buffer)).toString(16),
@@ -298,16 +298,16 @@ describe("results of normalizations have the same bits", () => {
 test.skipIf(!tested.includes("metal"))("threadgroups that process several rows give the cpu's results", () => {
   const shape = [4099, 1026] as const; // two rows per threadgroup, and one for the last
   const [metal, cpu] = (["metal", "cpu"] as const).map((backend) =>
-    on(backend, () => computations["rmsNorm"]!.compute(...leavesOf("rmsNorm", backend, "float16", shape))[0]!),
+    on(backend, () => computations["rmsNorm"].compute(...leavesOf("rmsNorm", backend, "float16", shape))[0]),
   );
-  const [got, wanted] = [metal!, cpu!].map((own) => own.detach().dataSync() as Float32Array);
-  expect(got!.every((value, at) => Math.abs(value - wanted![at]!) <= 2 ** -9 * Math.abs(wanted![at]!))).toBe(true);
+  const [got, wanted] = [metal, cpu].map((own) => own.detach().dataSync() as Float32Array);
+  expect(got.every((value, at) => Math.abs(value - wanted[at]) <= 2 ** -9 * Math.abs(wanted[at]))).toBe(true);
 });
 
 test.each(tested)("rows of any strides are read in place on %s", (backend) => {
   on(backend, () => {
     const [whole] = leavesOf("layerNorm", backend, "float32", [6, 8]);
-    const x = whole!.detach().reshape([2, 3, 8]).transpose(0, 2).slice({ dim: 0, step: 2 }).detach();
+    const x = whole.detach().reshape([2, 3, 8]).transpose(0, 2).slice({ dim: 0, step: 2 }).detach();
     x.requiresGrad = true;
     resetCodepaths();
     grad([layerNorm(x)], [x], { gradOutputs: [x.detach()] });

@@ -30,24 +30,24 @@ const EPS = 0.5;
 
 /** The number of elements that are normalized together. */
 function keyOf(options: Options, [, channels]: readonly number[], inner: number): (at: number) => number {
-  const per = options.kind === "group" ? channels! / options.groups! : 1;
-  const count = channels! / per;
+  const per = options.kind === "group" ? channels / options.groups! : 1;
+  const count = channels / per;
   return (at) => {
-    const [channel, element] = [Math.floor(at / inner) % channels!, Math.floor(at / inner / channels!)];
+    const [channel, element] = [Math.floor(at / inner) % channels, Math.floor(at / inner / channels)];
     return options.kind === "batch" ? channel : element * count + Math.floor(channel / per);
   };
 }
 
 function oracle([x, weight, bias]: readonly Block[], options: Options, round: Round) {
-  const [, channels] = x!.shape as [number, number];
-  const inner = x!.shape.slice(2).reduce((product, size) => product * size, 1);
-  const key = keyOf(options, x!.shape, inner);
+  const [, channels] = x.shape as [number, number];
+  const inner = x.shape.slice(2).reduce((product, size) => product * size, 1);
+  const key = keyOf(options, x.shape, inner);
   const members = new Map<number, number[]>();
-  for (let at = 0; at < x!.values.length; at++) members.set(key(at), [...(members.get(key(at)) ?? []), at]);
-  const values = new Array<number>(x!.values.length);
-  const roundings = new Array<number>(x!.values.length);
+  for (let at = 0; at < x.values.length; at++) members.set(key(at), [...(members.get(key(at)) ?? []), at]);
+  const values = new Array<number>(x.values.length);
+  const roundings = new Array<number>(x.values.length);
   for (const [own, places] of members) {
-    const row = places.map((at) => x!.values[at]!);
+    const row = places.map((at) => x.values[at]);
     const mean = options.given?.mean[own] ?? round(total(row, round) / row.length);
     const squares = row.map((value) => round(round(value - mean) ** 2));
     const variance = options.given?.variance[own] ?? round(total(squares, round) / row.length);
@@ -56,24 +56,24 @@ function oracle([x, weight, bias]: readonly Block[], options: Options, round: Ro
     for (const at of places) {
       const channel = Math.floor(at / inner) % channels;
       const factor = weight?.values[channel] ?? 1;
-      const product = round(round(round(x!.values[at]! - mean) * scale) * factor);
+      const product = round(round(round(x.values[at] - mean) * scale) * factor);
       const added = bias?.values[channel] ?? 0;
       values[at] = round(product + added);
       const ofRow = (Math.log2(row.length) + 6) * (magnitude * Math.abs(factor) + Math.abs(product));
       roundings[at] = 2 * (ofRow + Math.abs(added));
     }
   }
-  return { shape: x!.shape, values, roundings };
+  return { shape: x.shape, values, roundings };
 }
 
 function compute([x, weight, bias]: readonly Tensor[], { kind, groups, given }: Options): Tensor {
   const options = { weight, bias, eps: EPS };
-  if (kind === "group") return groupNorm(x!, groups!, options);
-  if (kind === "instance") return instanceNorm(x!, options);
-  if (!given) return batchNorm(x!, { ...options, training: true });
-  const dtype = x!.dtype === "float64" ? "float64" : "float32";
+  if (kind === "group") return groupNorm(x, groups!, options);
+  if (kind === "instance") return instanceNorm(x, options);
+  if (!given) return batchNorm(x, { ...options, training: true });
+  const dtype = x.dtype === "float64" ? "float64" : "float32";
   const [runningMean, runningVar] = [given.mean, given.variance].map((own) => tensor([...own], { dtype }));
-  return batchNorm(x!, { ...options, runningMean, runningVar });
+  return batchNorm(x, { ...options, runningMean, runningVar });
 }
 
 /** Single elements, adjacent columns, whole channels, more than one slab of columns and more than one piece. */
@@ -90,8 +90,8 @@ const shapes: readonly (readonly number[])[] = [
 const layouts: readonly Layout[] = ["contiguous", "transposed", "strided", "offset", "reversed"];
 
 const sampleOf = (shape: readonly number[], at: number, options: Options): Sample<Options> => {
-  const vector: OperandSpec = { shape: [shape[1]!], layout: layouts[(at + 1) % 2 === 0 ? 2 : 0]! };
-  const x = { shape, layout: layouts[at % layouts.length]! };
+  const vector: OperandSpec = { shape: [shape[1]], layout: layouts[(at + 1) % 2 === 0 ? 2 : 0] };
+  const x = { shape, layout: layouts[at % layouts.length] };
   return { inputs: options.isAffine ? [x, vector, vector] : [x], options };
 };
 
@@ -115,7 +115,7 @@ const rows: readonly OperationRow<Options>[] = (
   ...{ name, compute, oracle, samples, dtypes: floats },
   accuracy: { flash: true },
   gradient: true,
-  gradientRoundings: ([x]: readonly Block[]) => 8 * Math.log2(x!.values.length + 2),
+  gradientRoundings: ([x]: readonly Block[]) => 8 * Math.log2(x.values.length + 2),
 }));
 
 testTable("norms of channels", rows);
@@ -130,8 +130,8 @@ onEachBackend("running statistics follow, with the variance of samples", () => {
   batchNorm(x, { runningMean, runningVar, training: true, momentum: 0.25 });
   const means = [4, 5]; // the means of 1, 3, 8 and of 5, 9, 1
   const variances = [13, 16]; // Σ (x − mean)² / 2
-  expect([...runningMean.dataSync()]).toEqual([0.75 * 1 + 0.25 * means[0]!, 0.75 * 2 + 0.25 * means[1]!]);
-  expect([...runningVar.dataSync()]).toEqual([0.75 * 3 + 0.25 * variances[0]!, 0.75 * 4 + 0.25 * variances[1]!]);
+  expect([...runningMean.dataSync()]).toEqual([0.75 * 1 + 0.25 * means[0], 0.75 * 2 + 0.25 * means[1]]);
+  expect([...runningVar.dataSync()]).toEqual([0.75 * 3 + 0.25 * variances[0], 0.75 * 4 + 0.25 * variances[1]]);
 });
 
 onEachBackend("far from zero, where a rounded mean would be off", () => {
@@ -140,9 +140,9 @@ onEachBackend("far from zero, where a rounded mean would be off", () => {
   const out = batchNorm(tensor(values, { shape: [4, 2, 40] }), { training: true, eps: 0 }).dataSync();
   for (const channel of [0, 1]) {
     const places = [...values.keys()].filter((at) => Math.floor(at / 40) % 2 === channel);
-    const mean = exact(places.map((at) => values[at]!));
-    const scale = 1 / Math.sqrt(exact(places.map((at) => (values[at]! - mean) ** 2)));
-    for (const at of places) expect(Math.abs(out[at]! - (values[at]! - mean) * scale)).toBeLessThan(2e-6);
+    const mean = exact(places.map((at) => values[at]));
+    const scale = 1 / Math.sqrt(exact(places.map((at) => (values[at] - mean) ** 2)));
+    for (const at of places) expect(Math.abs(out[at] - (values[at] - mean) * scale)).toBeLessThan(2e-6);
   }
 });
 
@@ -170,7 +170,7 @@ describe("norms of channels have gradients of gradients", () => {
               const output = operation(given);
               return sum(mul(square(output), output));
             });
-            return grad([squares], [given[which]!], { createGraph })[0]!;
+            return grad([squares], [given[which]], { createGraph })[0];
           }, inputs);
       });
   });
@@ -180,7 +180,7 @@ describe("norms of channels have gradients of gradients", () => {
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () =>
         gradcheck(
-          (x, weight, runningMean) => batchNorm(x!, { weight, runningMean, runningVar: square(weight!) as Tensor }),
+          (x, weight, runningMean) => batchNorm(x, { weight, runningMean, runningVar: square(weight) as Tensor }),
           inputs,
         ),
       );
@@ -192,9 +192,9 @@ const everything = (): unknown[] =>
     [8, 16, 9, 13],
     [300, 70],
   ].flatMap((shape) => {
-    const [x, weight, bias] = [shape, [shape[1]!], [shape[1]!]].map((own, at) => wave(own, 0.37 + at, Float32Array));
-    const output = batchNorm(x!, { weight, bias, training: true });
-    const gradients = grad([output], [x!, weight!, bias!], { gradOutputs: [wave(shape, 0.5, Float32Array)] });
+    const [x, weight, bias] = [shape, [shape[1]], [shape[1]]].map((own, at) => wave(own, 0.37 + at, Float32Array));
+    const output = batchNorm(x, { weight, bias, training: true });
+    const gradients = grad([output], [x, weight, bias], { gradOutputs: [wave(shape, 0.5, Float32Array)] });
     return [output, ...gradients].map((own) => Buffer.from(own.dataSync().buffer).toString("base64"));
   });
 

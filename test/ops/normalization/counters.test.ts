@@ -98,7 +98,7 @@ function passesOf({ compute }: Kind, shape: readonly number[], dtype: DType) {
   const gradOutputs = outputs.map(() => on(() => ones(shape, { dtype })));
   const backward = countersOf(() => grad(outputs, inputs, { gradOutputs, allowUnused: true }));
   expect([forward.length, backward.length]).toEqual([1, 2]);
-  return [forward[0]!, backward[0]!, backward[1]!] as const;
+  return [forward[0], backward[0], backward[1]] as const;
 }
 
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
@@ -141,10 +141,10 @@ describe.skipIf(!isWatched)("norms move each element once", () => {
       const [forward, backward, sums] = wide;
       // float32 reads 2 bytes more per element than float16; all other data has the same dtype in both.
       const [readForward, readBackward] = wide.map(
-        (own, at) => (own.device_bytes_read - narrow[at]!.device_bytes_read) / 2,
+        (own, at) => (own.device_bytes_read - narrow[at].device_bytes_read) / 2,
       );
       const expected = elementsRead(kind, rows, columns, isLong);
-      expect({ forward: readForward!, backward: readBackward! }).toEqual(expected);
+      expect({ forward: readForward, backward: readBackward }).toEqual(expected);
       // For longer rows, the sum is read again instead of its terms.
       const sumAgain = isLong && writes[0] === 2 ? elements : 0;
       expect(forward.cache_lines_read).toBeLessThanOrEqual(

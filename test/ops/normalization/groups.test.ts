@@ -29,13 +29,13 @@ function expectedOf({ shape: [, channels, inner], groups, x, weight, bias }: Dra
     const mean = row.reduce((sum, each) => sum + each, 0) / length;
     const variance = row.reduce((sum, each) => sum + (each - mean) ** 2, 0) / length;
     const channel = Math.floor(at / inner) % channels;
-    return ((value - mean) / Math.sqrt(variance + eps)) * weight[channel]! + bias[channel]!;
+    return ((value - mean) / Math.sqrt(variance + eps)) * weight[channel] + bias[channel];
   });
 }
 
 function expectNear(found: Tensor, expected: readonly number[]): void {
   for (const [at, value] of (found.dataSync() as Float32Array).entries())
-    expect(Math.abs(value - expected[at]!)).toBeLessThan(2e-5);
+    expect(Math.abs(value - expected[at])).toBeLessThan(2e-5);
 }
 
 describe.each(tested)("groupNorm on %s", (backend) => {

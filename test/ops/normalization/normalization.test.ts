@@ -77,7 +77,7 @@ function oracle(inputs: readonly Block[], options: Options, round: Round, isCent
   const { x, residual, weight, bias } = named(options, inputs) as { x: Block } & Partial<Record<OperandName, Block>>;
   const length = (options.normalizedShape ?? x.shape.slice(-1)).reduce((product, size) => product * size, 1);
   const stored = rounder(x.dtype);
-  const s = residual ? x.values.map((value, at) => stored(value + residual.values[at]!)) : x.values;
+  const s = residual ? x.values.map((value, at) => stored(value + residual.values[at])) : x.values;
   const what = { isCentered, eps: options.eps ?? eps, weight: weight?.values, bias: bias?.values };
   const rows = Array.from({ length: length === 0 ? 0 : s.length / length }, (_, row) =>
     normalized(s.slice(row * length, (row + 1) * length), what, round, x.dtype === "float64" ? 2 : 1),
@@ -125,7 +125,7 @@ const epsFor = (shape: readonly number[]): Partial<Options> => (shape.at(-1)! <=
 
 /** Operands of a shape, x in one layout, the residual in another, weight and bias in a third. */
 function operandsOf(has: readonly OperandName[], shape: readonly number[], layout: Layout = "contiguous"): Specs {
-  const other = layout === "contiguous" ? "contiguous" : layouts[(layouts.indexOf(layout) + 1) % layouts.length]!;
+  const other = layout === "contiguous" ? "contiguous" : layouts[(layouts.indexOf(layout) + 1) % layouts.length];
   const all: Required<Specs> = {
     x: { shape, layout },
     residual: { shape, layout: other },
@@ -226,7 +226,7 @@ const row = ({ name, isCentered, eps, compute, samples }: Kind): OperationRow<Op
   accuracy: { flash: true },
   gradient: true,
   // A row's sums may cancel, and so may the sums over rows. The factors of 8 are those of softmax.
-  gradientRoundings: ([x]) => 8 * (8 + Math.log2((x!.shape.at(-1) ?? 1) + 1) + Math.log2(x!.values.length + 1)),
+  gradientRoundings: ([x]) => 8 * (8 + Math.log2((x.shape.at(-1) ?? 1) + 1) + Math.log2(x.values.length + 1)),
 });
 
 testTable("normalization", kinds.map(row));

@@ -28,12 +28,12 @@ const known = new Map<string, Float64Array>();
 function oracle(name: string, size: number, element: (at: number) => number): (at: number) => number {
   const values = known.get(name) ?? filled(new Float64Array(size), element);
   known.set(name, values);
-  return (at) => values[at]!;
+  return (at) => values[at];
 }
 
 /** The index of the first element whose error exceeds the bound; −1 if none does. */
 function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound: number): number {
-  for (let at = 0; at < got.length; at++) if (!(Math.abs(got[at]! - want(at)) <= bound)) return at;
+  for (let at = 0; at < got.length; at++) if (!(Math.abs(got[at] - want(at)) <= bound)) return at;
   return -1;
 }
 
@@ -63,7 +63,7 @@ describe.each(isas)("large rows are accurate with %s", (isa) => {
       const [weight, bias] = [vector((channel) => (channel + 1) / 16), vector((channel) => -channel / 16)];
       const want = oracle(`channels ${dtype}`, size, (at) => {
         const channel = Math.floor(at / inner) % channels;
-        return ((own[at]! - mean[channel]!) / Math.sqrt(variance[channel]! + 1e-5)) * weight[channel]! + bias[channel]!;
+        return ((own[at] - mean[channel]) / Math.sqrt(variance[channel] + 1e-5)) * weight[channel] + bias[channel];
       });
       const [runningMean, runningVar] = [tensor(mean), tensor(variance)];
       const norm = () => batchNorm(x, { runningMean, runningVar, weight: tensor(weight), bias: tensor(bias) });
@@ -82,9 +82,9 @@ describe.each(isas)("large rows are accurate with %s", (isa) => {
     const frequencies = filled(new Float64Array(half), (pair) => 10_000 ** (-pair / half));
     const want = oracle(`rope ${dtype}`, own.length, (at) => {
       const [element, position] = [at % size, Math.floor(at / size) % positions];
-      const angle = position * frequencies[element % half]!;
+      const angle = position * frequencies[element % half];
       const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
-      return element < half ? own[at]! * cosine - own[at + half]! * sine : own[at - half]! * sine + own[at]! * cosine;
+      return element < half ? own[at] * cosine - own[at + half] * sine : own[at - half] * sine + own[at] * cosine;
     });
     const got = on(() => toDType(rope(x), "float32")).dataSync() as Float32Array;
     expect(firstWrong(got, want, 2 * rounding)).toBe(-1);
@@ -103,17 +103,17 @@ describe.each(isas)("large rows are accurate with %s", (isa) => {
     const least = Math.min(...Array.from({ length: slices }, (_, slice) => sumOf(slice)));
     const want = oracle(`logits ${dtype}`, own.length, (at) => {
       const slice = Math.floor(at / classes);
-      return Math.exp(own[at]!) / sumOf(slice) - (at % classes === target(slice) ? 1 : 0);
+      return Math.exp(own[at]) / sumOf(slice) - (at % classes === target(slice) ? 1 : 0);
     });
     const [gradient] = on(() => grad([crossEntropy(logits, targets, { reduction: "sum" })], [logits]));
-    const got = on(() => toDType(gradient!, "float32")).dataSync() as Float32Array;
+    const got = on(() => toDType(gradient, "float32")).dataSync() as Float32Array;
     const isTarget = (at: number) => at % classes === target(Math.floor(at / classes));
-    const others = (at: number) => (isTarget(at) ? got[at]! : want(at));
+    const others = (at: number) => (isTarget(at) ? got[at] : want(at));
     const exponent = 2 ** -19; // differences of up to 14 are rounded before the exponential is computed
     expect(firstWrong(got, others, (Math.E / least) * Math.max(rounding, exponent))).toBe(-1);
     for (let slice = 0; slice < slices; slice++) {
       const at = slice * classes + target(slice);
-      expect(Math.abs(got[at]! - want(at))).toBeLessThanOrEqual(rounding);
+      expect(Math.abs(got[at] - want(at))).toBeLessThanOrEqual(rounding);
     }
   });
 
@@ -136,9 +136,9 @@ describe.each(isas)("large rows are accurate with %s", (isa) => {
           Array.from({ length }, (_, place) => index(bag * length + place)).filter((row) => row !== paddingIndex);
         const members = Array.from({ length: bags }, (_, bag) => counted(bag));
         const want = oracle(`bags ${mode} ${paddingIndex}`, bags * width, (at) => {
-          const own = members[Math.floor(at / width)]!;
+          const own = members[Math.floor(at / width)];
           let sum = 0;
-          for (const row of own) sum += table[row * width + (at % width)]!;
+          for (const row of own) sum += table[row * width + (at % width)];
           return mode === "mean" ? sum / own.length : sum;
         });
         const got = on(() => embeddingBag(indices, weight, { mode, paddingIndex })).dataSync() as Float32Array;
@@ -160,8 +160,8 @@ describe.each(isas)("large rows are accurate with %s", (isa) => {
     const want = new Float64Array(rows * width);
     named.forEach((row, place) => {
       const bag = Math.floor(place / length);
-      for (let column = 0; column < width; column++) want[row * width + column]! += incoming[bag * width + column]!;
+      for (let column = 0; column < width; column++) want[row * width + column] += incoming[bag * width + column];
     });
-    expect(firstWrong(gradient!.dataSync() as Float32Array, (at) => want[at]!, 15 * 2 ** -24)).toBe(-1);
+    expect(firstWrong(gradient.dataSync() as Float32Array, (at) => want[at], 15 * 2 ** -24)).toBe(-1);
   });
 });

@@ -15,7 +15,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 
 const short = [1, -2, 3, 0.5, -0.25, 1.5, 2.5, -1.25];
 /** Longer than the rows that threads of a Metal kernel hold. */
-const long = Array.from({ length: 8500 }, (_, index) => short[index % 8]! * (1 + (index % 7) / 16));
+const long = Array.from({ length: 8500 }, (_, index) => short[index % 8] * (1 + (index % 7) / 16));
 const factors = (count: number) => Float32Array.from({ length: count }, (_, index) => 1 + (index % 5) / 4);
 
 const average = (x: readonly number[]): number => x.reduce((sum, value) => sum + value, 0) / x.length;
@@ -26,8 +26,8 @@ function oracle(x: readonly number[], isCentered: boolean) {
   const scale = 1 / Math.sqrt(average(x.map((value) => (value - middle) ** 2)));
   const n = x.map((value) => (value - middle) * scale);
   const v = [...factors(x.length)];
-  const [ofMean, along] = [isCentered ? average(v) : 0, average(v.map((value, index) => value * n[index]!))];
-  return { n, gradient: v.map((value, index) => scale * (value - ofMean - n[index]! * along)) };
+  const [ofMean, along] = [isCentered ? average(v) : 0, average(v.map((value, index) => value * n[index]))];
+  return { n, gradient: v.map((value, index) => scale * (value - ofMean - n[index] * along)) };
 }
 
 const eps = 0;
@@ -40,7 +40,7 @@ const operations: Readonly<Record<string, { isCentered: boolean; compute: (x: Te
 
 function errorOf(got: readonly number[], wanted: readonly number[]): number {
   const largest = Math.max(...wanted.map(Math.abs));
-  return got.reduce((worst, value, index) => Math.max(worst, Math.abs(value - wanted[index]!) / largest), 0);
+  return got.reduce((worst, value, index) => Math.max(worst, Math.abs(value - wanted[index]) / largest), 0);
 }
 
 const numbersOf = (x: Tensor): number[] => x.toArray() as number[];
@@ -67,7 +67,7 @@ describe.each(tested)("norms of small and large numbers on %s", (backend) => {
               { requiresGrad: true },
             );
             const y = compute(x);
-            const own = grad([sum(mul(y, tensor(factors(numbers.length))) as Tensor)], [x])[0]!;
+            const own = grad([sum(mul(y, tensor(factors(numbers.length))) as Tensor)], [x])[0];
             const wanted = oracle(numbers, isCentered);
             expect(errorOf(numbersOf(y), wanted.n)).toBeLessThan(2 ** -20);
             if (scale > 2 ** 120) return; // the gradient is below the normal range of float32
@@ -85,9 +85,9 @@ describe.each(tested)("norms of small and large numbers on %s", (backend) => {
             { requiresGrad: true },
           );
           const first = sum(mul(compute(x), tensor(factors(8))) as Tensor);
-          const own = grad([first], [x], { createGraph: true })[0]!;
+          const own = grad([first], [x], { createGraph: true })[0];
           const weights = tensor(Float32Array.from(short, (_, index) => (1 + (index % 3)) * scale));
-          const second = grad([sum(mul(own, weights) as Tensor)], [x])[0]!;
+          const second = grad([sum(mul(own, weights) as Tensor)], [x])[0];
           const got = numbersOf(second).map((value) => value * scale);
           expect(errorOf(got, secondOracle(short, isCentered))).toBeLessThan(2 ** -17);
         }));

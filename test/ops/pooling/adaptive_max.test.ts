@@ -16,15 +16,15 @@ function indicesOf(plane: readonly number[], input: readonly number[], output: r
   return Array.from({ length: elementCount(output) }, (_, number) => {
     const bounds = output.map((count, axis) => {
       const window = Math.floor(number / elementCount(output.slice(axis + 1))) % count;
-      return [Math.floor((window * input[axis]!) / count), Math.ceil(((window + 1) * input[axis]!) / count)] as const;
+      return [Math.floor((window * input[axis]) / count), Math.ceil(((window + 1) * input[axis]) / count)] as const;
     });
     let best = -1;
     for (const [place, value] of plane.entries()) {
       const isInside = bounds.every(([begin, end], axis) => {
-        const at = Math.floor(place / elementCount(input.slice(axis + 1))) % input[axis]!;
+        const at = Math.floor(place / elementCount(input.slice(axis + 1))) % input[axis];
         return at >= begin && at < end;
       });
-      if (isInside && (best < 0 || value > plane[best]! || Number.isNaN(value))) best = place;
+      if (isInside && (best < 0 || value > plane[best] || Number.isNaN(value))) best = place;
     }
     return best;
   });
@@ -45,7 +45,7 @@ test.each(tested)("adaptive max pooling of drawn sizes equals the definition, on
         const values = Array.from({ length: planes * elementCount(input) }, () =>
           hasNaN && random.integer(0, 40) === 0 ? Number.NaN : random.integer(-30, 30),
         );
-        const dtype = dtypes[random.integer(0, backend === "metal" ? 2 : 3)]!;
+        const dtype = dtypes[random.integer(0, backend === "metal" ? 2 : 3)];
         const made = library.tensor(Float32Array.from(values), { shape: [planes, ...input] });
         const x = library.toDType(made, dtype).detach();
         x.requiresGrad = true;
@@ -53,8 +53,8 @@ test.each(tested)("adaptive max pooling of drawn sizes equals the definition, on
         const places = Array.from({ length: planes }, (_, plane) =>
           indicesOf(values.slice(plane * pixels, (plane + 1) * pixels), input, output),
         );
-        const expected = places.flatMap((each, plane) => each.map((place) => values[plane * pixels + place]!));
-        const pool = pools[rank - 1]!;
+        const expected = places.flatMap((each, plane) => each.map((place) => values[plane * pixels + place]));
+        const pool = pools[rank - 1];
         const found = pool(x, output, { returnIndices: true });
         expect(numbersOf(found.indices as Tensor)).toEqual(places.flat());
         expect(numbersOf(found.values as Tensor)).toEqual(expected);
@@ -70,9 +70,9 @@ test.each(tested)("adaptive max pooling of drawn sizes equals the definition, on
         const gradient = new Float64Array(values.length);
         for (const [plane, each] of places.entries())
           for (const [at, place] of each.entries())
-            gradient[plane * pixels + place]! += ((plane * each.length + at) % 5) + 1;
+            gradient[plane * pixels + place] += ((plane * each.length + at) % 5) + 1;
         const [given] = grad([pooled], [x], { gradOutputs: [weights as Tensor] });
-        expect(numbersOf(given!)).toEqual([...gradient]);
+        expect(numbersOf(given)).toEqual([...gradient]);
       }),
     );
 });

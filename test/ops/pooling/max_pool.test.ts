@@ -26,10 +26,10 @@ const floats: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
 const pools = { 1: maxPool1d, 2: maxPool2d, 3: maxPool3d } as const;
 
 const sizeOf = (size: number, axis: number, { kernel, stride, padding, dilation, ceilMode }: Options): number => {
-  const room = (size + 2 * padding[axis]! - dilation[axis]! * (kernel[axis]! - 1) - 1) / stride[axis]!;
+  const room = (size + 2 * padding[axis] - dilation[axis] * (kernel[axis] - 1) - 1) / stride[axis];
   if (!ceilMode) return Math.floor(room) + 1;
   const most = Math.ceil(room) + 1;
-  return (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
+  return (most - 1) * stride[axis] >= size + padding[axis] ? most - 1 : most;
 };
 
 /** Every list with one number from each range; the last number changes fastest. */
@@ -40,7 +40,7 @@ const product = (sizes: readonly number[]): number[][] =>
   );
 
 const rowMajor = (at: readonly number[], sizes: readonly number[]): number =>
-  at.reduce((sum, own, axis) => sum * sizes[axis]! + own, 0);
+  at.reduce((sum, own, axis) => sum * sizes[axis] + own, 0);
 
 /** The largest element of each window and its index: the first of equal ones, the last NaN. */
 function pooled(x: Pick<Block, "shape" | "values">, options: Options) {
@@ -56,10 +56,10 @@ function pooled(x: Pick<Block, "shape" | "values">, options: Options) {
       let [best, index] = [Number.NEGATIVE_INFINITY, -1];
       for (const place of product(options.kernel)) {
         const at = window.map(
-          (own, axis) => own * options.stride[axis]! + place[axis]! * options.dilation[axis]! - options.padding[axis]!,
+          (own, axis) => own * options.stride[axis] + place[axis] * options.dilation[axis] - options.padding[axis],
         );
-        if (at.some((own, axis) => own < 0 || own >= input[axis]!)) continue;
-        const value = x.values[first * plane + rowMajor(at, input)]!;
+        if (at.some((own, axis) => own < 0 || own >= input[axis])) continue;
+        const value = x.values[first * plane + rowMajor(at, input)];
         if (value > best || Number.isNaN(value) || index < 0) [best, index] = [value, rowMajor(at, input)];
       }
       values.push(best);
@@ -98,21 +98,21 @@ const callOf = (x: Tensor, { kernel, ...options }: Options): Tensor =>
 
 const row: OperationRow<Options> = {
   name: "maxPool",
-  compute: ([x], options) => callOf(x!, options),
+  compute: ([x], options) => callOf(x, options),
   dtypes: floats,
   samples: variants.map(([shape, options], at) => ({
-    inputs: [{ shape, layout: layouts[at % layouts.length]! }],
+    inputs: [{ shape, layout: layouts[at % layouts.length] }],
     options,
   })),
   oracle: ([x], options) => {
-    const { shape, values } = pooled(x!, options);
+    const { shape, values } = pooled(x, options);
     return { shape, values };
   },
   accuracy: { ulps: 0 },
   gradient: true,
   // a sum over the windows that contain an element, in another order than the reference's
   gradientRoundings: (_inputs, { kernel, stride }) =>
-    kernel.reduce((all, size, axis) => all * Math.ceil(size / stride[axis]!), 1),
+    kernel.reduce((all, size, axis) => all * Math.ceil(size / stride[axis]), 1),
 };
 
 testTable("maximum pooling", [row]);
@@ -126,7 +126,7 @@ onEachBackend("ties, NaN and infinities", () => {
   expect([...values.dataSync()]).toEqual([5, NaN, 7, -infinity]);
   expect([...indices.dataSync()]).toEqual([5n, 6n, 8n, 10n]);
   const [gradient] = grad([values], [x], { gradOutputs: [tensor([1, 2, 3, 4], { shape: [1, 1, 2, 2] })] });
-  expect([...gradient!.dataSync()]).toEqual([0, 0, 0, 0, 0, 1, 2, 0, 3, 0, 4, 0, 0, 0, 0, 0]);
+  expect([...gradient.dataSync()]).toEqual([0, 0, 0, 0, 0, 1, 2, 0, 3, 0, 4, 0, 0, 0, 0, 0]);
 });
 
 onEachBackend("indices of every variant, with ties", () => {
@@ -147,7 +147,7 @@ onEachBackend("a window of padding alone", () => {
   expect([...values.dataSync()]).toEqual([-infinity]);
   expect([...indices.dataSync()]).toEqual([-1n]);
   const [gradient] = grad([values], [x], { createGraph: true, gradOutputs: [tensor([3], { shape: [1, 1, 1] })] });
-  expect([...gradient!.dataSync()]).toEqual([0, 0]);
+  expect([...gradient.dataSync()]).toEqual([0, 0]);
 });
 
 describe("pooling has gradients of gradients", () => {
@@ -164,8 +164,8 @@ describe("pooling has gradients of gradients", () => {
           gradcheck(
             (own) => {
               const createGraph = isGradEnabled(); // finite differences need no graph
-              const squares = enableGrad(() => sum(square(callOf(square(own!) as Tensor, options)) as Tensor));
-              return grad([squares], [own!], { createGraph })[0]!;
+              const squares = enableGrad(() => sum(square(callOf(square(own) as Tensor, options)) as Tensor));
+              return grad([squares], [own], { createGraph })[0];
             },
             [x],
           );

@@ -20,8 +20,8 @@ function applied(maps: readonly Weights[], sizes: readonly number[], planes: num
   const terms = (at: number, axis: number): [number, number][] => {
     if (axis === maps.length) return [[0, 1]];
     const inner = elementCount(outputs.slice(axis + 1));
-    const [place, rest] = [Math.floor(at / inner) % outputs[axis]!, elementCount(sizes.slice(axis + 1))];
-    return maps[axis]![place]!.flatMap(([from, weight]) =>
+    const [place, rest] = [Math.floor(at / inner) % outputs[axis], elementCount(sizes.slice(axis + 1))];
+    return maps[axis][place].flatMap(([from, weight]) =>
       terms(at, axis + 1).map(([other, product]): [number, number] => [from * rest + other, weight * product]),
     );
   };
@@ -31,8 +31,8 @@ function applied(maps: readonly Weights[], sizes: readonly number[], planes: num
     const base = Math.floor(at / count) * pixels;
     let sum = 0;
     for (const [place, weight] of terms(at % count, 0)) {
-      sum += weight * x[base + place]!;
-      gradient[base + place]! += weight * (at + 1);
+      sum += weight * x[base + place];
+      gradient[base + place] += weight * (at + 1);
     }
     values.push(sum);
   }
@@ -82,19 +82,19 @@ function drawnCall(random: Random, sizes: readonly number[]): Call {
     const padding = kernelSize.map((size) => random.integer(0, size >> 1));
     const countIncludePad = random.integer(0, 1) === 1;
     return {
-      compute: (x) => pools[rank - 1]!(x, kernelSize, { stride, padding, countIncludePad }),
-      maps: sizes.map((size, at) => windowsOfPool(size, kernelSize[at]!, stride[at]!, padding[at]!, countIncludePad)),
+      compute: (x) => pools[rank - 1](x, kernelSize, { stride, padding, countIncludePad }),
+      maps: sizes.map((size, at) => windowsOfPool(size, kernelSize[at], stride[at], padding[at], countIncludePad)),
     };
   }
   const outputs = sizes.map((size) => random.integer(1, 2 * size));
   if (kind === 1)
     return {
-      compute: (x) => adaptive[rank - 1]!(x, outputs),
-      maps: sizes.map((size, at) => adaptiveWindows(size, outputs[at]!)),
+      compute: (x) => adaptive[rank - 1](x, outputs),
+      maps: sizes.map((size, at) => adaptiveWindows(size, outputs[at])),
     };
   return {
-    compute: (x) => library.interpolate(x, { size: outputs, mode: modes[rank - 1]! }),
-    maps: sizes.map((size, at) => linearWindows(size, outputs[at]!)),
+    compute: (x) => library.interpolate(x, { size: outputs, mode: modes[rank - 1] }),
+    maps: sizes.map((size, at) => linearWindows(size, outputs[at])),
   };
 }
 
@@ -115,7 +115,7 @@ describe.each(tested)("resampling on %s", (backend) => {
             random.integer(1, rank === 3 ? Math.min(widest, 9) : widest),
           );
           const lead = [random.integer(1, 2), random.integer(1, 3)];
-          const dtype = dtypes[random.integer(0, dtypes.length - 1)]!;
+          const dtype = dtypes[random.integer(0, dtypes.length - 1)];
           const values = Array.from({ length: elementCount([...lead, ...sizes]) }, () => random.integer(-9, 9));
           const dense = library.tensor(Float32Array.from(values), { shape: [...lead, ...sizes] });
           const isMoved = random.integer(0, 1) === 1;
@@ -130,7 +130,7 @@ describe.each(tested)("resampling on %s", (backend) => {
           const expected = applied(maps, sizes, elementCount(lead), values);
           for (const [got, wanted] of [
             [output, expected.values],
-            [gradient!, expected.gradient],
+            [gradient, expected.gradient],
           ] as const) {
             const largest = Math.max(1, ...wanted.map(Math.abs));
             const numbers = library.toDType(got, backend === "metal" ? "float32" : "float64").dataSync();
@@ -152,15 +152,15 @@ describe.each(tested)("resampling on %s", (backend) => {
           const x = library.tensor(Float32Array.from(values), { shape: [1, 2, height, width] });
           const best = library.adaptiveMaxPool2d(x, [down, across], { returnIndices: true });
           const places = range(0, 2 * down * across).map((at) => {
-            const rows = adaptiveWindows(height, down)[Math.floor(at / across) % down]!;
-            const columns = adaptiveWindows(width, across)[at % across]!;
+            const rows = adaptiveWindows(height, down)[Math.floor(at / across) % down];
+            const columns = adaptiveWindows(width, across)[at % across];
             const all = rows.flatMap(([row]) => columns.map(([column]) => row * width + column));
             const plane = Math.floor(at / (down * across)) * height * width;
-            return all.reduce((first, place) => (values[plane + place]! > values[plane + first]! ? place : first));
+            return all.reduce((first, place) => (values[plane + place] > values[plane + first] ? place : first));
           });
           expect(Array.from(best.indices.dataSync(), Number)).toEqual(places);
           const plane = (at: number): number => Math.floor(at / (down * across)) * height * width;
-          expect(Array.from(best.values.dataSync())).toEqual(places.map((place, at) => values[plane(at) + place]!));
+          expect(Array.from(best.values.dataSync())).toEqual(places.map((place, at) => values[plane(at) + place]));
         }),
       );
   });

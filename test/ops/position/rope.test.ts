@@ -36,17 +36,17 @@ function callOf(x: Tensor, { positions, ...options }: Call): Tensor {
 function turned({ shape, values, dtype }: Block, call: Call, round: Round): Expected {
   const { offset = 0, positions, base = 10_000, interleaved = false, dim = shape.at(-1)! } = call;
   const [seq, size] = shape.slice(-2) as [number, number];
-  const rowsOfBatch = values.length / size / shape[0]!;
+  const rowsOfBatch = values.length / size / shape[0];
   const result = [...values];
   const roundings = new Array<number>(values.length).fill(0);
   for (let row = 0; row < values.length / size; row++) {
     const batch = positions?.shape.length === 2 ? Math.floor(row / rowsOfBatch) : 0;
-    const position = offset + (positions ? positions.list[batch * seq + (row % seq)]! : row % seq);
+    const position = offset + (positions ? positions.list[batch * seq + (row % seq)] : row % seq);
     for (let pair = 0; pair < dim / 2; pair++) {
       const angle = position / base ** ((2 * pair) / dim);
       const first = row * size + (interleaved ? 2 * pair : pair);
       const second = first + (interleaved ? 1 : dim / 2);
-      const [a, b, cosine, sine] = [values[first]!, values[second]!, Math.cos(angle), Math.sin(angle)];
+      const [a, b, cosine, sine] = [values[first], values[second], Math.cos(angle), Math.sin(angle)];
       result[first] = round(round(a * cosine) - round(b * sine));
       result[second] = round(round(a * sine) + round(b * cosine));
       // In float64 an angle is a rounded product, also in the reference.
@@ -91,13 +91,13 @@ const samples: readonly Sample<Call>[] = [
 testTable("rope", [
   {
     name: "rope",
-    compute: ([x], options) => callOf(x!, options),
+    compute: ([x], options) => callOf(x, options),
     dtypes: floats,
     samples,
-    oracle: ([x], options, round) => turned(x!, options, round),
+    oracle: ([x], options, round) => turned(x, options, round),
     accuracy: { flash: true },
     gradient: true,
-    gradientRoundings: ([x], call) => (x!.dtype === "float64" ? 4 + 2 * furthest(x!, call) : 0),
+    gradientRoundings: ([x], call) => (x.dtype === "float64" ? 4 + 2 * furthest(x, call) : 0),
   },
 ]);
 
@@ -133,7 +133,7 @@ describe.each(tested)("rope on %s", (backend) => {
       expect(isRowMajor(packed.shape, transpose(y, 1, 2).strides)).toBe(true);
       const cotangent = transpose(drawn([2, 5, 3, 8]), 1, 2);
       const [gradient] = grad([y], [heads], { gradOutputs: [cotangent] });
-      expect(isRowMajor(packed.shape, transpose(gradient!, 1, 2).strides)).toBe(true);
+      expect(isRowMajor(packed.shape, transpose(gradient, 1, 2).strides)).toBe(true);
     });
   });
 
@@ -144,7 +144,7 @@ describe.each(tested)("rope on %s", (backend) => {
       const y = rope(x, { offset: 1000, interleaved: true, dim: 12 });
       const [back] = grad([y], [x], { gradOutputs: [detach(y)] });
       // Two rotations, each with a table's error and two roundings.
-      expect(compare("float32", numbers(back!), numbers(x), undefined, { scaleUlps: 4 })).toBeUndefined();
+      expect(compare("float32", numbers(back), numbers(x), undefined, { scaleUlps: 4 })).toBeUndefined();
       if (backend === "metal") checkFindings({ name: "rope" });
     });
   });
@@ -158,7 +158,7 @@ test.each(["cpu", "reference"] as const)("rope has gradients of gradients on %s"
     const gradient = (own: Tensor, input: Tensor) => {
       input.requiresGrad = true; // also in float64, for finite differences
       return enableGrad(
-        () => grad([rope(input, { dim: 4, scaling })], [input], { gradOutputs: [own], createGraph: true })[0]!,
+        () => grad([rope(input, { dim: 4, scaling })], [input], { gradOutputs: [own], createGraph: true })[0],
       );
     };
     gradcheck(gradient, [cotangent, x]);
@@ -213,7 +213,7 @@ describe("kinds of scaling change the frequencies of rope", () => {
     ] as const;
     for (const scaling of stretched) {
       const { frequencies } = rotationOf(64, 10_000, scaling);
-      expect(frequencies[0]).toBe(plain[0]!);
+      expect(frequencies[0]).toBe(plain[0]);
       expect(frequencies.at(-1)).toBeCloseTo(plain.at(-1)! / 4, 12);
       expect(frequencies.toSorted((a, b) => b - a)).toEqual([...frequencies]);
     }

@@ -29,7 +29,7 @@ function turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: boolean): numb
   const [values, c, s] = [x, cos, sin].map((own) => numbers(own)) as [number[], number[], number[]];
   const [seq, size] = x.shape.slice(-2) as [number, number];
   const pairs = cos.shape.at(-1)!;
-  const rowsOfBatch = values.length / size / x.shape[0]!;
+  const rowsOfBatch = values.length / size / x.shape[0];
   const result = [...values];
   for (let row = 0; row < values.length / size; row++) {
     const batch = cos.rank === 3 ? Math.floor(row / rowsOfBatch) : 0;
@@ -37,8 +37,8 @@ function turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: boolean): numb
       const first = row * size + (interleaved ? 2 * pair : pair);
       const second = first + (interleaved ? 1 : pairs);
       const at = (batch * seq + (row % seq)) * pairs + pair;
-      result[first] = values[first]! * c[at]! - values[second]! * s[at]!;
-      result[second] = values[first]! * s[at]! + values[second]! * c[at]!;
+      result[first] = values[first] * c[at] - values[second] * s[at];
+      result[second] = values[first] * s[at] + values[second] * c[at];
     }
   }
   return result;
@@ -60,7 +60,7 @@ describe.each(tested)("rope with tables on %s", (backend) => {
         const [x, cos, sin] = [drawn(shape, 1), drawn(table, 2), drawn(table, 3)];
         const wanted = turned(x, cos, sin, interleaved);
         const got = numbers(rope(x, { cos, sin, interleaved, ...options }));
-        for (const [at, value] of got.entries()) expect(Math.abs(value - wanted[at]!)).toBeLessThan(2 ** -20);
+        for (const [at, value] of got.entries()) expect(Math.abs(value - wanted[at])).toBeLessThan(2 ** -20);
         const view = transpose(contiguous(transpose(x, -1, -2)), -1, -2);
         expect(numbers(rope(view, { cos, sin, interleaved, ...options }))).toEqual(got);
       }),
@@ -83,13 +83,13 @@ describe.each(tested)("rope with tables on %s", (backend) => {
       const cotangent = drawn([2, 3, 4], 4);
       const [ofX, ofCos] = grad([sum(mul(rope(x, { cos, sin }), cotangent) as Tensor)], [x, cos]);
       const back = turned(cotangent, cos, mul(sin, -1) as Tensor, false);
-      for (const [at, value] of numbers(ofX!).entries()) expect(Math.abs(value - back[at]!)).toBeLessThan(2 ** -20);
+      for (const [at, value] of numbers(ofX).entries()) expect(Math.abs(value - back[at])).toBeLessThan(2 ** -20);
       const [g, v] = [numbers(cotangent), numbers(x)];
-      const product = (row: number, at: number) => g[row * 4 + at]! * v[row * 4 + at]!;
-      for (const [at, value] of numbers(ofCos!).entries()) {
+      const product = (row: number, at: number) => g[row * 4 + at] * v[row * 4 + at];
+      for (const [at, value] of numbers(ofCos).entries()) {
         const [row, pair] = [Math.floor(at / 2), at % 2];
         const rows = [row, row + 3].map((own) => product(own, pair) + product(own, pair + 2));
-        expect(Math.abs(value - rows[0]! - rows[1]!)).toBeLessThan(2 ** -19);
+        expect(Math.abs(value - rows[0] - rows[1])).toBeLessThan(2 ** -19);
       }
     }));
 });

@@ -47,7 +47,7 @@ describe("every backend draws the same bytes", () => {
           bytesOf(on(backend, () => draw(shape, new Generator(99)))),
         );
         expect(first).toStartWith(`${dtype}[${shape.join(", ")}]`);
-        for (const other of others) expect(other).toBe(first!);
+        for (const other of others) expect(other).toBe(first);
       }
     });
 
@@ -57,7 +57,7 @@ describe("every backend draws the same bytes", () => {
       const [first, ...others] = backendsOf(dtype).map((backend) =>
         bytesOf(on(backend, () => randperm(n, { generator: new Generator(n), dtype }))),
       );
-      for (const other of others) expect(other).toBe(first!);
+      for (const other of others) expect(other).toBe(first);
     }
   });
 
@@ -77,7 +77,7 @@ describe("every backend draws the same bytes", () => {
             ].map(bytesOf),
           );
         });
-        for (const other of results) expect(other).toEqual(results[0]!);
+        for (const other of results) expect(other).toEqual(results[0]);
       }
     });
 
@@ -93,7 +93,7 @@ describe("every backend draws the same bytes", () => {
           ].map(bytesOf),
         ),
       );
-      for (const other of results) expect(other).toEqual(results[0]!);
+      for (const other of results) expect(other).toEqual(results[0]);
     }
   });
 
@@ -151,9 +151,9 @@ describe("every backend draws the same bytes", () => {
         });
         outputs.push(await new Response(child.stdout).text());
       }
-      expect(outputs[0]!.trim().split("\n")).toHaveLength(4);
-      expect(outputs[1]).toBe(outputs[0]!);
-      expect(outputs[2]).toBe(outputs[0]!);
+      expect(outputs[0].trim().split("\n")).toHaveLength(4);
+      expect(outputs[1]).toBe(outputs[0]);
+      expect(outputs[2]).toBe(outputs[0]);
     },
   );
 });
@@ -174,7 +174,7 @@ describe("how words become numbers", () => {
 
   test("rand float64 is 53 bits of two words, and rounds down to the float32", () => {
     const low = wordsOf(count, 1);
-    const wanted = wordsOf(count).map((word, i) => Number((BigInt(word) << 21n) | BigInt(low[i]! >>> 11)) / 2 ** 53);
+    const wanted = wordsOf(count).map((word, i) => Number((BigInt(word) << 21n) | BigInt(low[i] >>> 11)) / 2 ** 53);
     expect(numbersOf(rand([count], { generator: generator(), dtype: "float64" }))).toEqual(wanted);
     const narrow = numbersOf(rand([count], { generator: generator() }));
     expect(wanted.map((value) => Math.floor(value * 2 ** 24) / 2 ** 24)).toEqual(narrow);
@@ -200,25 +200,25 @@ describe("how words become numbers", () => {
     };
     const got = numbersOf(randn([count], { generator: generator() }));
     for (let i = 0; i < count; i += 2) {
-      const radius = Math.sqrt(-2 * Math.log(cut(words[i]!)));
-      const turn = angle(words[i + 1]!);
+      const radius = Math.sqrt(-2 * Math.log(cut(words[i])));
+      const turn = angle(words[i + 1]);
       // Relative to the radius: near its zeros the rounding of the angle dominates.
-      expect(Math.abs(got[i]! - radius * Math.cos(turn))).toBeLessThanOrEqual(radius * 2 ** -22);
-      expect(Math.abs(got[i + 1]! - radius * Math.sin(turn))).toBeLessThanOrEqual(radius * 2 ** -22);
+      expect(Math.abs(got[i] - radius * Math.cos(turn))).toBeLessThanOrEqual(radius * 2 ** -22);
+      expect(Math.abs(got[i + 1] - radius * Math.sin(turn))).toBeLessThanOrEqual(radius * 2 ** -22);
     }
   });
 
   test("randn float64 is close to the float32, and has 53 bits", () => {
     const wide = numbersOf(randn([count], { generator: generator(), dtype: "float64" }));
     const narrow = numbersOf(randn([count], { generator: generator() }));
-    for (const [i, value] of wide.entries()) expect(Math.abs(value - narrow[i]!)).toBeLessThan(1e-4);
+    for (const [i, value] of wide.entries()) expect(Math.abs(value - narrow[i])).toBeLessThan(1e-4);
     expect(wide.filter((value) => Math.fround(value) === value).length).toBeLessThan(2);
   });
 
   test("randint is the upper part of 64 bits times the range", () => {
     const low = wordsOf(count, 1);
     const wanted = wordsOf(count).map(
-      (word, i) => Number((((BigInt(word) << 32n) | BigInt(low[i]!)) * 1000n) >> 64n) - 500,
+      (word, i) => Number((((BigInt(word) << 32n) | BigInt(low[i])) * 1000n) >> 64n) - 500,
     );
     expect(numbersOf(randint(-500, 500, [count], { generator: generator() }))).toEqual(wanted);
   });
@@ -238,8 +238,8 @@ describe("how words become numbers", () => {
   });
 
   test("bernoulli of 0 is always 0 and of 1 always 1; values outside are clamped, and NaN is 0", () => {
-    const p = tensor(Float32Array.from({ length: 6000 }, (_, i) => [0, 1, -2, 3, Number.NaN, 1][i % 6]!));
-    const wanted = Array.from({ length: 6000 }, (_, i) => [0, 1, 0, 1, 0, 1][i % 6]!);
+    const p = tensor(Float32Array.from({ length: 6000 }, (_, i) => [0, 1, -2, 3, Number.NaN, 1][i % 6]));
+    const wanted = Array.from({ length: 6000 }, (_, i) => [0, 1, 0, 1, 0, 1][i % 6]);
     for (const backend of tested) expect(numbersOf(on(backend, () => bernoulli(p)))).toEqual(wanted);
   });
 

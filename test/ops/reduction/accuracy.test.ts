@@ -84,7 +84,7 @@ describe.each(tested)("sums of many numbers are accurate on %s", (backend) => {
     test(`the running sum of ${own.name} is accurate`, () => {
       const running = on(backend, () => cumsum(tensor(source), { dim: 0 })).dataSync();
       for (let at = 1; at < count; at += 9998)
-        expect(Math.abs(running[at]! - own.sum(at + 1))).toBeLessThanOrEqual(pairwiseBound(at + 1, own));
+        expect(Math.abs(running[at] - own.sum(at + 1))).toBeLessThanOrEqual(pairwiseBound(at + 1, own));
     });
   }
 });
@@ -100,7 +100,7 @@ describe.each(tested)("products of many factors are accurate on %s", (backend) =
   for (const [name, factor] of Object.entries(factors))
     for (const [layout, shape] of Object.entries(slices))
       test(`the product of ${name} is accurate, ${layout}`, () => {
-        const count = shape[0]!;
+        const count = shape[0];
         const columns = shape[1] ?? 1;
         const source = Float32Array.from({ length: count * columns }, (_, at) => factor(Math.floor(at / columns)));
         const x = on(backend, () => tensor(source, { shape }));
@@ -108,7 +108,7 @@ describe.each(tested)("products of many factors are accurate on %s", (backend) =
         let [wanted, worst] = [1, 0];
         for (let at = 0; at < count; at++) {
           wanted *= factor(at);
-          worst = Math.max(worst, Math.abs(running[at * columns]! / wanted - 1));
+          worst = Math.max(worst, Math.abs(running[at * columns] / wanted - 1));
         }
         expect(worst).toBeLessThan(2 * 2 ** -24);
         const whole = on(backend, () => prod(x, { dim: 0 })).dataSync()[0] as number;
@@ -121,10 +121,10 @@ describe.each(tested)("products of many factors are accurate on %s", (backend) =
     const x = on(backend, () => tensor(source, { requiresGrad: true }));
     const [gradient] = on(backend, () => grad([sum(cumprod(x, { dim: 0 }))], [x]));
     // ∂ Σ aⁱ / ∂x[k] = Σ over i ≥ k of aⁱ / a, with exponents from 1 on.
-    const a = source[0]!;
+    const a = source[0];
     const above = (k: number): number => (a ** (count + 1) - a ** (k + 1)) / (a - 1) / a;
-    const got = gradient!.dataSync() as Float32Array;
-    for (let k = 0; k < count; k += 37) expect(Math.abs(got[k]! / above(k) - 1)).toBeLessThan(4 * 2 ** -24);
+    const got = gradient.dataSync() as Float32Array;
+    for (let k = 0; k < count; k += 37) expect(Math.abs(got[k] / above(k) - 1)).toBeLessThan(4 * 2 ** -24);
   });
 });
 
@@ -132,7 +132,7 @@ test("sequential addition would exceed the bound", () => {
   for (const count of Object.values(counts)) {
     let naive = 0;
     for (let index = 0; index < count; index++) naive = Math.fround(naive + tenth);
-    expect(Math.abs(naive - count * tenth)).toBeGreaterThan(pairwiseBound(count, series[0]!));
+    expect(Math.abs(naive - count * tenth)).toBeGreaterThan(pairwiseBound(count, series[0]));
   }
 });
 

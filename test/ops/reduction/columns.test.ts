@@ -39,7 +39,7 @@ const special = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
 function matrixOf(rows: number, columns: number): Float64Array {
   const random = new Random(rows * columns);
   const matrix = Float64Array.from({ length: rows * columns }, (_, at) =>
-    kinds[(at % columns) % kinds.length]!(Math.floor(at / columns), random),
+    kinds[(at % columns) % kinds.length](Math.floor(at / columns), random),
   );
   special.forEach((value, index) => {
     matrix[(rows - 1) * columns + 5 + index] = value; // in the last row, which is added last
@@ -49,7 +49,7 @@ function matrixOf(rows: number, columns: number): Float64Array {
 }
 
 const columnOf = (matrix: ArrayLike<number>, columns: number, column: number): number[] =>
-  Array.from({ length: matrix.length / columns }, (_, row) => matrix[row * columns + column]!);
+  Array.from({ length: matrix.length / columns }, (_, row) => matrix[row * columns + column]);
 
 function logSumOf(column: readonly number[]): number {
   const top = Math.max(...column);
@@ -92,12 +92,12 @@ describe.each(isas)("reductions of columns are accurate with %s", (isa) => {
           );
           const wrong = Array.from({ length: columns }, (_, at) => columnOf(exact, columns, at)).flatMap(
             (column, at) => [
-              ...(isClose(logSums![at] as number, logSumOf(column), rounding)
+              ...(isClose(logSums[at] as number, logSumOf(column), rounding)
                 ? []
-                : [["logsumexp", at, logSums![at], logSumOf(column)]]),
-              ...(isClose(variances![at] as number, varianceOf(column), rounding)
+                : [["logsumexp", at, logSums[at], logSumOf(column)]]),
+              ...(isClose(variances[at] as number, varianceOf(column), rounding)
                 ? []
-                : [["variance", at, variances![at], varianceOf(column)]]),
+                : [["variance", at, variances[at], varianceOf(column)]]),
             ],
           );
           expect(wrong).toEqual([]);

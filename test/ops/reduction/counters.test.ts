@@ -67,9 +67,9 @@ const operand = (shape: readonly number[], dtype: DType): Tensor => on(() => one
 function elementsRead(compute: Compute, shape: readonly number[]): number {
   const [wide, narrow] = (["float32", "float16"] as const).map((dtype) => {
     const x = operand(shape, dtype);
-    return countersOf(() => compute(x))[0]!.device_bytes_read;
+    return countersOf(() => compute(x))[0].device_bytes_read;
   });
-  return (wide! - narrow!) / 2;
+  return (wide - narrow) / 2;
 }
 
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
@@ -113,9 +113,9 @@ describe.skipIf(!isWatched)("reductions read each element once", () => {
       expect(elementsRead((x) => compute(x, options), shape)).toBe(elements);
       const x = operand(shape, "float32");
       const [first, second, ...more] = countersOf(() => compute(x, options));
-      expectLines(first!, 4 * elements);
+      expectLines(first, 4 * elements);
       expect(more).toEqual([]);
-      expect(first!.device_bytes_written).toBe(4 * (chunks > 1 ? fields * chunks * results : results));
+      expect(first.device_bytes_written).toBe(4 * (chunks > 1 ? fields * chunks * results : results));
       expect(second === undefined).toBe(chunks === 1);
       if (second === undefined) return;
       expect(second.device_bytes_written).toBe(4 * results);
@@ -138,15 +138,15 @@ describe.skipIf(!isWatched)("reductions read each element once", () => {
       const x = operand(shape, "float32");
       const [only, ...more] = countersOf(() => compute(x, dim));
       expect(more).toEqual([]);
-      expectLines(only!, 4 * elements);
-      expect(only!.device_bytes_written).toBe((4 + 8) * results);
+      expectLines(only, 4 * elements);
+      expect(only.device_bytes_written).toBe((4 + 8) * results);
     });
 
   test("the index of the largest element passes through states of a value and an index", () => {
     const x = operand([elements], "float32");
     const [first, second, ...more] = countersOf(() => max(x, { dim: 0 }));
     expect(more).toEqual([]);
-    expect([first!.device_bytes_written, second!.device_bytes_written]).toEqual([3 * (4 + 8), 4 + 8]);
+    expect([first.device_bytes_written, second.device_bytes_written]).toEqual([3 * (4 + 8), 4 + 8]);
   });
 
   test("a larger sum takes passes, each of which reads what the one before it wrote", () => {
@@ -154,8 +154,8 @@ describe.skipIf(!isWatched)("reductions read each element once", () => {
     const x = operand([size], "float32");
     const [first, second, ...more] = countersOf(() => sum(x));
     expect(more).toEqual([]);
-    expectLines(first!, 4 * size);
-    expect([first!.device_bytes_written, second!.device_bytes_written]).toEqual([4 * 20, 4]);
+    expectLines(first, 4 * size);
+    expect([first.device_bytes_written, second.device_bytes_written]).toEqual([4 * 20, 4]);
   });
 });
 
@@ -170,7 +170,7 @@ describe.skipIf(!isWatched)("scans read each element once", () => {
       const x = operand(shape, "float32");
       const [only, ...more] = countersOf(() => compute(x, { dim }));
       expect(more).toEqual([]);
-      expectLines(only!, 4 * elements);
+      expectLines(only, 4 * elements);
       expect(only).toMatchObject({ device_bytes_written: 4 * elements, cache_lines_written: linesOf(4 * elements) });
     });
 });
@@ -198,8 +198,8 @@ describe.skipIf(!isWatched)("softmax reads each element once", () => {
       const x = operand(own, "float32");
       const [only, ...more] = countersOf(() => compute(x, { dim }));
       expect(more).toEqual([]);
-      expectLines(only!, 4 * count);
-      expect(only!.device_bytes_written).toBe(4 * count);
+      expectLines(only, 4 * count);
+      expect(only.device_bytes_written).toBe(4 * count);
     });
 
   test.each(softmaxes)("the gradient of %s reads the cotangent and the result once", (_, compute) => {
@@ -210,10 +210,10 @@ describe.skipIf(!isWatched)("softmax reads each element once", () => {
       const [y, cotangent] = [on(() => compute(x, { dim: 1 })), operand(own, dtype)];
       const [only, ...more] = countersOf(() => grad([y], [x], { gradOutputs: [cotangent] }));
       expect(more).toEqual([]);
-      return only!;
+      return only;
     });
-    expect((wide!.device_bytes_read - narrow!.device_bytes_read) / 2).toBe(2 * elementCount(own));
-    expect(wide!.device_bytes_written).toBe(4 * elementCount(own));
-    expectLines(wide!, 2 * 4 * elementCount(own));
+    expect((wide.device_bytes_read - narrow.device_bytes_read) / 2).toBe(2 * elementCount(own));
+    expect(wide.device_bytes_written).toBe(4 * elementCount(own));
+    expectLines(wide, 2 * 4 * elementCount(own));
   });
 });

@@ -26,14 +26,14 @@ export function groupsOf({ shape, values }: Block, options: Reduced): number[][]
   for (let index = 0; index < values.length; index++) {
     let [rest, stride, result] = [index, 1, 0];
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      const size = shape[axis]!;
+      const size = shape[axis];
       if (!axes.has(axis)) {
         result += (rest % size) * stride;
         stride *= size;
       }
       rest = Math.floor(rest / size);
     }
-    groups[result]!.push(values[index]!);
+    groups[result].push(values[index]);
   }
   return groups;
 }
@@ -61,10 +61,10 @@ export function mapSlices(
   const axis = dim < 0 ? dim + Math.max(shape.length, 1) : dim;
   const length = shape[axis] ?? 1;
   const step = shape.slice(axis + 1).reduce((product, size) => product * size, 1);
-  const result = new Array<number>(values[0]!.length);
+  const result = new Array<number>(values[0].length);
   for (let start = 0; start < result.length; start++) {
     if (Math.floor(start / step) % length !== 0) continue;
-    const slice = map(...values.map((own) => Array.from({ length }, (_, k) => own[start + k * step]!)));
+    const slice = map(...values.map((own) => Array.from({ length }, (_, k) => own[start + k * step])));
     for (const [k, value] of slice.entries()) result[start + k * step] = value;
   }
   return result;

@@ -141,20 +141,20 @@ function row(
     });
   return {
     name,
-    compute: ([x], options) => compute(x!, options),
+    compute: ([x], options) => compute(x, options),
     dtypes,
     samples,
     oracle: ([x], options, round) => ({
-      shape: reducedShape(x!, options),
-      dtype: out(x!.dtype),
-      values: groupsOf(x!, options).map((group) => formula(group, options, round)),
-      roundings: groupsOf(x!, options).map((group) =>
-        "flash" in accuracy ? roundings(group, formula(group, options, exactly)) * sidesThatRound(x!.dtype) : 0,
+      shape: reducedShape(x, options),
+      dtype: out(x.dtype),
+      values: groupsOf(x, options).map((group) => formula(group, options, round)),
+      roundings: groupsOf(x, options).map((group) =>
+        "flash" in accuracy ? roundings(group, formula(group, options, exactly)) * sidesThatRound(x.dtype) : 0,
       ),
     }),
     accuracy,
     gradient,
-    gradientRoundings: ([x], options) => gradientRoundings(countOf(x!.shape, options)),
+    gradientRoundings: ([x], options) => gradientRoundings(countOf(x.shape, options)),
   };
 }
 
@@ -259,7 +259,7 @@ const meanRow = row("mean", {
 const varMeanRow: OperationRow<Options> = {
   ...varianceRow,
   name: "varMean",
-  compute: ([x], options) => Object.values(varMean(x!, options)) as Tensor[],
+  compute: ([x], options) => Object.values(varMean(x, options)) as Tensor[],
   oracle: (...call) => [varianceRow, meanRow].map(({ oracle }) => oracle(...call) as Expected),
 };
 
@@ -354,7 +354,7 @@ testTable("reductions", [
 /** The first of the best elements; a NaN is best. */
 function bestIndex(values: readonly number[], sign: 1 | -1): number {
   const nan = values.findIndex(Number.isNaN);
-  return nan >= 0 ? nan : values.reduce((best, value, at) => (sign * value > sign * values[best]! ? at : best), 0);
+  return nan >= 0 ? nan : values.reduce((best, value, at) => (sign * value > sign * values[best] ? at : best), 0);
 }
 
 const alongOne = calls.filter(([, { dim }]) => typeof dim === "number");
@@ -385,11 +385,11 @@ function indexedRow(
     dtypes: hasValues ? everything : everything.filter((dtype) => dtype !== "bool"),
     samples,
     oracle: ([x], options) => {
-      const groups = groupsOf(x!, options);
+      const groups = groupsOf(x, options);
       const found = groups.map((group) => bestIndex(group, sign));
-      const shape = reducedShape(x!, options);
+      const shape = reducedShape(x, options);
       const indices = { shape, dtype: "int64" as const, values: found };
-      return hasValues ? [{ shape, values: groups.map((group, at) => group[found[at]!]!) }, indices] : indices;
+      return hasValues ? [{ shape, values: groups.map((group, at) => group[found[at]]) }, indices] : indices;
     },
     accuracy: exact,
     gradient: hasValues,
@@ -398,8 +398,8 @@ function indexedRow(
 
 type Along = { readonly dim: number };
 testTable("reductions with an index", [
-  indexedRow("max along", ([x], options) => Object.values(max(x!, options as Along)) as Tensor[], 1, true),
-  indexedRow("min along", ([x], options) => Object.values(min(x!, options as Along)) as Tensor[], -1, true),
-  indexedRow("argmax", ([x], options) => argmax(x!, options as Along), 1, false),
-  indexedRow("argmin", ([x], options) => argmin(x!, options as Along), -1, false),
+  indexedRow("max along", ([x], options) => Object.values(max(x, options as Along)) as Tensor[], 1, true),
+  indexedRow("min along", ([x], options) => Object.values(min(x, options as Along)) as Tensor[], -1, true),
+  indexedRow("argmax", ([x], options) => argmax(x, options as Along), 1, false),
+  indexedRow("argmin", ([x], options) => argmin(x, options as Along), -1, false),
 ]);

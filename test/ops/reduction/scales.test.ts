@@ -15,7 +15,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 
 const shape = [1, -2, 3, 0.5, -0.25, 1.5, 2.5, -1.25];
 /** So many elements that they are reduced in two passes; every eighth one is of the shape above. */
-const longs = Array.from({ length: 40_000 }, (_, index) => shape[index % 8]! * (1 + (index % 7) / 16));
+const longs = Array.from({ length: 40_000 }, (_, index) => shape[index % 8] * (1 + (index % 7) / 16));
 const scales = [1, 1e25, 1e-30, 2 ** 126 / 4];
 
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
@@ -72,7 +72,7 @@ const rows: Readonly<Record<string, Row>> = {
 /** The largest difference, in units of the largest expected number. */
 function errorOf(got: readonly number[], wanted: readonly number[]): number {
   const largest = Math.max(...wanted.map(Math.abs));
-  return got.reduce((worst, value, index) => Math.max(worst, Math.abs(value - wanted[index]!) / largest), 0);
+  return got.reduce((worst, value, index) => Math.max(worst, Math.abs(value - wanted[index]) / largest), 0);
 }
 
 const isFinite32 = (value: number): boolean => Math.abs(value) <= 2 ** 127;
@@ -93,7 +93,7 @@ describe.each(tested)("reductions of small and large numbers on %s", (backend) =
             const [own] = grad([y], [x]);
             const bound = 8 * Math.log2(numbers.length) * 2 ** -24;
             expect(errorOf([(y.item() as number) / scale], [formula(exact)])).toBeLessThan(bound);
-            expect(errorOf(own!.toArray() as number[], gradient(exact))).toBeLessThan(4 * bound);
+            expect(errorOf(own.toArray() as number[], gradient(exact))).toBeLessThan(4 * bound);
           }));
       }
 

@@ -25,7 +25,7 @@ const dtypes: readonly DType[] = [
 const placesIn = (slice: readonly number[], isBetter: IsBetter): number[] => {
   let at = 0;
   return slice.map((value, k) => {
-    if (Number.isNaN(value) || isBetter(value, slice[at]!)) at = k;
+    if (Number.isNaN(value) || isBetter(value, slice[at])) at = k;
     return at;
   });
 };
@@ -47,10 +47,10 @@ function drawCase(random: Random, dtype: DType): Case {
     { integers: [0, 120] },
     { list: Array.from({ length: 50 }, (_, k) => k) },
   ] as const;
-  const drawn = makeBlock({ shape, values: kinds[random.integer(0, 2)]! }, dtype, random);
+  const drawn = makeBlock({ shape, values: kinds[random.integer(0, 2)] }, dtype, random);
   if (isFloat(dtype) && random.integer(0, 2) === 0)
     drawn.values[random.integer(0, drawn.values.length - 1)] = Number.NaN;
-  const layout = layouts[random.integer(0, layouts.length - 1)]!;
+  const layout = layouts[random.integer(0, layouts.length - 1)];
   const block = layout === "expanded" ? expandedBlock(drawn) : drawn;
   return { block, layout, dim: random.integer(-rank, rank - 1) };
 }
@@ -67,9 +67,9 @@ for (const backend of tested)
         const x = place(block, layout, backend, random);
         for (const [compute, isBetter] of functions) {
           const of = (map: (slice: number[]) => number[]) =>
-            mapSlices(block.shape, [block.values], dim, (slice) => map(slice!));
+            mapSlices(block.shape, [block.values], dim, (slice) => map(slice));
           const places = of((slice) => placesIn(slice, isBetter));
-          const values = of((slice) => placesIn(slice, isBetter).map((at) => slice[at]!));
+          const values = of((slice) => placesIn(slice, isBetter).map((at) => slice[at]));
           const results = withStrict(true, () => withBackend(backend, () => compute(x, dim)));
           expect({ x: x.describe(), dim, list: numbers(results.indices) }).toEqual({
             ...{ x: x.describe(), dim, list: places },
@@ -90,8 +90,8 @@ test("the gradient of a running extremum is added to the elements at the indices
     const weights = block.values.map(() => random.integer(-3, 3));
     for (const [compute, isBetter] of functions) {
       const expected = mapSlices(block.shape, [block.values, weights], dim, (slice, shares) => {
-        const sums = new Array<number>(slice!.length).fill(0);
-        for (const [k, at] of placesIn(slice!, isBetter).entries()) sums[at]! += shares![k]!;
+        const sums = new Array<number>(slice.length).fill(0);
+        for (const [k, at] of placesIn(slice, isBetter).entries()) sums[at] += shares[k];
         return sums;
       });
       const gradient = withBackend("cpu", () => {

@@ -103,14 +103,14 @@ function row(name: string, { compute, dtypes, formula, roundings, values, extra 
     dtypes,
     samples,
     oracle: ([x], { dim }, round) => ({
-      shape: x!.shape,
-      dtype: isFloat(x!.dtype) ? x!.dtype : "int64",
-      values: mapSlices(x!.shape, [x!.values], dim, (slice) => formula(slice!, round)),
-      roundings: mapSlices(x!.shape, [x!.values], dim, (slice) => roundings(slice!, x!.dtype)),
+      shape: x.shape,
+      dtype: isFloat(x.dtype) ? x.dtype : "int64",
+      values: mapSlices(x.shape, [x.values], dim, (slice) => formula(slice, round)),
+      roundings: mapSlices(x.shape, [x.values], dim, (slice) => roundings(slice, x.dtype)),
     }),
     accuracy: { flash: true },
     gradient: dtypes.includes("float64"),
-    gradientRoundings: ([x], { dim }) => 4 * (x!.shape.at(dim) ?? 1) + 8,
+    gradientRoundings: ([x], { dim }) => 4 * (x.shape.at(dim) ?? 1) + 8,
   };
 }
 
@@ -175,7 +175,7 @@ describe.each(tested)("sums from both ends on %s", (backend) => {
       const sumsOf = (row: readonly number[]) => running(row, 0, (sum, value) => sum + value);
       expect(Array.from(y.dataSync() as Float32Array)).toEqual(rows.flatMap(sumsOf));
       const fromLast = rows.flatMap((row) => sumsOf(row.toReversed()).toReversed());
-      expect(Array.from(gradient!.dataSync() as Float32Array)).toEqual(fromLast);
+      expect(Array.from(gradient.dataSync() as Float32Array)).toEqual(fromLast);
     });
   });
 });

@@ -32,13 +32,13 @@ const layouts = {
 /** Σ value(element) along each slice. */
 function sums(slices: number, sliceOf: (at: number) => number, value: (at: number) => number): Float64Array {
   const result = new Float64Array(slices);
-  for (let at = 0; at < size; at++) result[sliceOf(at)]! += value(at);
+  for (let at = 0; at < size; at++) result[sliceOf(at)] += value(at);
   return result;
 }
 
 /** The index of the first element whose error exceeds its bound; −1 if none does. */
 function firstWrong(got: ArrayLike<number>, want: Float64Array, bound: (want: number) => number): number {
-  for (let at = 0; at < size; at++) if (!(Math.abs(got[at]! - want[at]!) <= bound(want[at]!))) return at;
+  for (let at = 0; at < size; at++) if (!(Math.abs(got[at] - want[at]) <= bound(want[at]))) return at;
   return -1;
 }
 
@@ -68,17 +68,17 @@ describe.each(isas)("large slices are accurate with %s", (isa) => {
 
   /** Returns the gradient of x, with x itself as the gradient of y. */
   const gradientOf = (y: Tensor, x: Tensor) =>
-    on(() => grad([y], [x], { gradOutputs: [detach(x)] }))[0]!.dataSync() as Float32Array;
+    on(() => grad([y], [x], { gradOutputs: [detach(x)] }))[0].dataSync() as Float32Array;
 
   test.each(Object.entries(layouts))("softmax along %s is correct", (name, { shape, dim, slices, sliceOf }) => {
     const wanted = once(name, () => {
-      const totals = sums(slices, sliceOf, (at) => exponentials[at]!);
-      const shares = filled((at) => exponentials[at]! / totals[sliceOf(at)]!);
-      const products = sums(slices, sliceOf, (at) => source[at]! * shares[at]!);
+      const totals = sums(slices, sliceOf, (at) => exponentials[at]);
+      const shares = filled((at) => exponentials[at] / totals[sliceOf(at)]);
+      const products = sums(slices, sliceOf, (at) => source[at] * shares[at]);
       return {
         shares,
-        logarithms: filled((at) => source[at]! - Math.log(totals[sliceOf(at)]!)),
-        gradient: filled((at) => shares[at]! * (source[at]! - products[sliceOf(at)]!)),
+        logarithms: filled((at) => source[at] - Math.log(totals[sliceOf(at)])),
+        gradient: filled((at) => shares[at] * (source[at] - products[sliceOf(at)])),
         largest: totals.reduce((most, total) => Math.max(most, Math.exp(8) / total), 0),
       };
     });
@@ -92,12 +92,12 @@ describe.each(isas)("large slices are accurate with %s", (isa) => {
   test("running sums are correct, forward and reversed, of a float and of a dtype that is converted", () => {
     const wanted = once("running sums", () => {
       const running = Float64Array.from(source);
-      for (let at = 1; at < size; at++) running[at]! += running[at - 1]!;
+      for (let at = 1; at < size; at++) running[at] += running[at - 1];
       let count = 0;
       return {
         running,
-        reversed: filled((at) => running[size - 1]! - running[at]! + source[at]!),
-        counts: filled((at) => (count += Math.trunc(source[at]!))),
+        reversed: filled((at) => running[size - 1] - running[at] + source[at]),
+        counts: filled((at) => (count += Math.trunc(source[at]))),
       };
     });
     const bound = (want: number) => Math.abs(want) * 2 ** -24; // float64 sums are exact here, and rounded once

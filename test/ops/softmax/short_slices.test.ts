@@ -50,12 +50,12 @@ const logSumOf = (x: Slice): number => {
 /** Gradients of softmax and log-softmax by their results, with g the gradient of these. */
 const softmaxBack = (x: Slice, g: Slice): number[] => {
   const y = softmaxOf(x);
-  const sum = total(y.map((value, k) => value * g[k]!));
-  return y.map((value, k) => value * (g[k]! - sum));
+  const sum = total(y.map((value, k) => value * g[k]));
+  return y.map((value, k) => value * (g[k] - sum));
 };
 const logSoftmaxBack = (x: Slice, g: Slice): number[] => {
   const y = softmaxOf(x);
-  return y.map((value, k) => g[k]! - value * total(g));
+  return y.map((value, k) => g[k] - value * total(g));
 };
 
 /** The dtypes, each with the error that its roundings explain, relative to the larger of 1 and the result. */
@@ -73,11 +73,11 @@ interface Case {
 
 /** Slices of 1 to 300 elements, mostly few, in up to three other axes. */
 function drawCase(random: Random, dtype: DType, { isLast = false } = {}): Case {
-  const length = random.integer(1, [9, 9, 40, 150, 300][random.integer(0, 4)]!);
+  const length = random.integer(1, [9, 9, 40, 150, 300][random.integer(0, 4)]);
   const others = Array.from({ length: random.integer(1, 3) }, () => random.integer(1, random.integer(1, 24)));
   const axis = isLast ? others.length : random.integer(0, others.length);
   const shape = others.toSpliced(axis, 0, length);
-  const layout = layouts[random.integer(0, layouts.length - 1)]!;
+  const layout = layouts[random.integer(0, layouts.length - 1)];
   const drawn = makeBlock({ shape, values: { low: -4, high: 4 } }, dtype, random);
   const block = layout === "expanded" ? expandedBlock(drawn) : drawn;
   return { block, layout, dim: axis, x: place(block, layout, "cpu", random) };
@@ -89,8 +89,8 @@ const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSy
 function check(name: string, { x, dim }: Case, result: Tensor, expected: Slice, scale = 1): void {
   const allowed = roundings[x.dtype]! * scale;
   for (const [at, value] of numbers(result).entries()) {
-    const off = Math.abs(value - expected[at]!);
-    if (!(off <= allowed * Math.max(1, Math.abs(expected[at]!))))
+    const off = Math.abs(value - expected[at]);
+    if (!(off <= allowed * Math.max(1, Math.abs(expected[at]))))
       throw new Error(`${name} of ${x.describe()} along ${dim}, element ${at}: expected ${expected[at]}, got ${value}`);
   }
 }
@@ -120,11 +120,11 @@ test.each(dtypes)("softmax and logSoftmax of %s are accurate", (dtype) => {
     const drawn = drawCase(random, dtype);
     const { block, dim, x } = drawn;
     const of = (map: (x: Slice, g: Slice) => number[], g: Slice = block.values) =>
-      mapSlices(block.shape, [block.values, [...g]], dim, (slice, other) => map(slice!, other!));
+      mapSlices(block.shape, [block.values, [...g]], dim, (slice, other) => map(slice, other));
     // the gradient is computed from the rounded result
     const soft = differentiate(random, [x], (input) => softmax(input, dim) as Tensor);
     check("softmax", drawn, soft.output, of(softmaxOf));
-    check("softmax backward", drawn, soft.gradients[0]!, of(softmaxBack, soft.given.values), 2);
+    check("softmax backward", drawn, soft.gradients[0], of(softmaxBack, soft.given.values), 2);
     const log = differentiate(random, [x], (input) => logSoftmax(input, dim) as Tensor);
     check(
       "logSoftmax",
@@ -132,8 +132,8 @@ test.each(dtypes)("softmax and logSoftmax of %s are accurate", (dtype) => {
       log.output,
       of((slice) => slice.map((value) => value - logSumOf(slice))),
     );
-    const size = 1 + Math.sqrt(x.shape[dim]!);
-    check("logSoftmax backward", drawn, log.gradients[0]!, of(logSoftmaxBack, log.given.values), 4 * size);
+    const size = 1 + Math.sqrt(x.shape[dim]);
+    check("logSoftmax backward", drawn, log.gradients[0], of(logSoftmaxBack, log.given.values), 4 * size);
   }
   expect(random.next()).toBeLessThan(1);
 });
@@ -144,8 +144,8 @@ function normalized(x: Slice, isCentered: boolean, eps: number): { n: number[]; 
   const scale = 1 / Math.sqrt(averageOf(x.map((value) => (value - mean) ** 2)) + eps);
   const n = x.map((value) => (value - mean) * scale);
   const back = (v: Slice): number[] => {
-    const [average, projection] = [isCentered ? averageOf(v) : 0, averageOf(v.map((value, k) => value * n[k]!))];
-    return v.map((value, k) => scale * (value - average - n[k]! * projection));
+    const [average, projection] = [isCentered ? averageOf(v) : 0, averageOf(v.map((value, k) => value * n[k]))];
+    return v.map((value, k) => scale * (value - average - n[k] * projection));
   };
   return { n, back };
 }
@@ -161,16 +161,14 @@ test.each(dtypes)("layerNorm and rmsNorm of %s are accurate", (dtype) => {
     for (const isCentered of [true, false]) {
       const inputs = isCentered ? [x, ...vectors] : [x, vectors[0]];
       const { output, given, gradients } = differentiate(random, inputs, (input, w, b) =>
-        isCentered
-          ? (layerNorm(input!, [length], w!, b!, 0.1) as Tensor)
-          : (rmsNorm(input!, [length], w!, 0.1) as Tensor),
+        isCentered ? (layerNorm(input, [length], w, b, 0.1) as Tensor) : (rmsNorm(input, [length], w, 0.1) as Tensor),
       );
       const name = isCentered ? "layerNorm" : "rmsNorm";
       const rows = Array.from({ length: elementCount(x.shape) / length }, (_, row) => {
         const part = ({ values }: Block) => values.slice(row * length, (row + 1) * length);
         return { ...normalized(part(block), isCentered, 0.1), g: part(given) };
       });
-      const shifted = (value: number, k: number) => value * weight.values[k]! + (isCentered ? bias.values[k]! : 0);
+      const shifted = (value: number, k: number) => value * weight.values[k] + (isCentered ? bias.values[k] : 0);
       check(
         name,
         drawn,
@@ -178,24 +176,24 @@ test.each(dtypes)("layerNorm and rmsNorm of %s are accurate", (dtype) => {
         rows.flatMap(({ n }) => n.map(shifted)),
         2,
       );
-      const back = rows.flatMap((row) => row.back(row.g.map((value, k) => value * weight.values[k]!)));
-      check(`${name} backward`, drawn, gradients[0]!, back, 8);
+      const back = rows.flatMap((row) => row.back(row.g.map((value, k) => value * weight.values[k])));
+      check(`${name} backward`, drawn, gradients[0], back, 8);
       const sums = (map: (row: (typeof rows)[number], k: number) => number) =>
         Array.from({ length }, (_, k) => total(rows.map((row) => map(row, k))));
       const size = 4 + Math.sqrt(rows.length);
       check(
         `${name} weight`,
         drawn,
-        gradients[1]!,
-        sums(({ n, g }, k) => n[k]! * g[k]!),
+        gradients[1],
+        sums(({ n, g }, k) => n[k] * g[k]),
         size,
       );
       if (isCentered)
         check(
           `${name} bias`,
           drawn,
-          gradients[2]!,
-          sums(({ g }, k) => g[k]!),
+          gradients[2],
+          sums(({ g }, k) => g[k]),
           size,
         );
     }
@@ -224,7 +222,7 @@ test.each(dtypes)("crossEntropy of %s is accurate", (dtype) => {
     const { output, given, gradients } = differentiate(
       random,
       [x],
-      (input) => crossEntropy(input!, target, options) as Tensor,
+      (input) => crossEntropy(input, target, options) as Tensor,
     );
     const rows = targets.map((y, row) => {
       const logits = block.values.slice(row * classes, (row + 1) * classes);
@@ -232,9 +230,9 @@ test.each(dtypes)("crossEntropy of %s is accurate", (dtype) => {
       // loss = Σ share[c] (log Σ exp(x) − x[c])
       const shares = w.map((weight, c) => weight * ((c === y ? 1 - labelSmoothing : 0) + labelSmoothing / classes));
       const logSum = logSumOf(logits);
-      const loss = y < 0 ? 0 : total(shares.map((share, c) => share * (logSum - logits[c]!)));
+      const loss = y < 0 ? 0 : total(shares.map((share, c) => share * (logSum - logits[c])));
       const powers = softmaxOf(logits).map((p) => p * total(shares));
-      return { loss, gradient: powers.map((p, c) => (y < 0 ? 0 : (p - shares[c]!) * given.values[row]!)) };
+      return { loss, gradient: powers.map((p, c) => (y < 0 ? 0 : (p - shares[c]) * given.values[row])) };
     });
     check(
       "crossEntropy",
@@ -243,7 +241,7 @@ test.each(dtypes)("crossEntropy of %s is accurate", (dtype) => {
       rows.map(({ loss }) => loss),
       4,
     );
-    const back = permute(gradients[0]!, [0, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 2), 1]);
+    const back = permute(gradients[0], [0, ...Array.from({ length: rank - 2 }, (_, axis) => axis + 2), 1]);
     check(
       "crossEntropy backward",
       drawn,
@@ -265,7 +263,7 @@ testSameBits((backend) => {
   const ones = results.map((result) => tensor(values.toReversed(), { shape: result.shape }));
   const gradients = results.flatMap((result, at) => {
     const inputs = at === 2 ? [x, weight] : [x];
-    return grad([result], inputs, { gradOutputs: [ones[at]!] });
+    return grad([result], inputs, { gradOutputs: [ones[at]] });
   });
   return [...results, ...gradients].map((result) => result.dataSync());
 });

@@ -77,7 +77,7 @@ const sumRoundings = ({ shifted }: ReturnType<typeof parts>): number =>
 const softmaxRoundings = (slice: readonly number[]): number[] => {
   const own = parts(slice, exactly);
   const ofSum = sumRoundings(own);
-  return own.shifted.map((value, k) => (Math.abs(value) + 2 + ofSum + 2) * (own.exponentials[k]! / own.sum));
+  return own.shifted.map((value, k) => (Math.abs(value) + 2 + ofSum + 2) * (own.exponentials[k] / own.sum));
 };
 /**
  * Roundings of x − largest, of the sum (its relative error is an absolute error of the logarithm), of the logarithm
@@ -113,17 +113,17 @@ function row(
     samples,
     oracle: ([x], { dim = -1 }, round) => {
       // the oracle is float64 too, so it adds as many rounding errors again
-      const sides = x!.dtype === "float64" ? 2 : 1;
+      const sides = x.dtype === "float64" ? 2 : 1;
       return {
-        shape: x!.shape,
-        values: mapSlices(x!.shape, [x!.values], dim, (slice) => formula(slice!, round)),
-        roundings: mapSlices(x!.shape, [x!.values], dim, (slice) => roundings(slice!).map((count) => count * sides)),
+        shape: x.shape,
+        values: mapSlices(x.shape, [x.values], dim, (slice) => formula(slice, round)),
+        roundings: mapSlices(x.shape, [x.values], dim, (slice) => roundings(slice).map((count) => count * sides)),
       };
     },
     accuracy: { flash: true },
     gradient: true,
     // y (g − Σ g y), in which the sum may cancel. g is at most 2, and the largest gradient is about a tenth of g.
-    gradientRoundings: ([x], { dim = -1 }) => 8 * (8 + Math.log2((x!.shape.at(dim) ?? 1) + 1)),
+    gradientRoundings: ([x], { dim = -1 }) => 8 * (8 + Math.log2((x.shape.at(dim) ?? 1) + 1)),
   };
 }
 

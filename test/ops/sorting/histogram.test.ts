@@ -20,7 +20,7 @@ function counted(x: readonly number[], edges: readonly number[], weights?: reado
   const last = edges.length - 1;
   return edges.slice(0, last).map((edge, bin) =>
     x.reduce((total, value, at) => {
-      const isIn = value >= edge && (value < edges[bin + 1]! || (bin === last - 1 && value === edges[last]));
+      const isIn = value >= edge && (value < edges[bin + 1] || (bin === last - 1 && value === edges[last]));
       return isIn ? total + (weights?.[at] ?? 1) : total;
     }, 0),
   );
@@ -55,8 +55,8 @@ describe.each(tested)("histograms on %s", (backend) => {
         const x = Float32Array.from(edges.flatMap((edge) => [edge, edge, edge]));
         const bits = new Int32Array(x.buffer);
         for (let at = 0; at < bits.length; at += 3) {
-          bits[at]! -= 1;
-          bits[at + 2]! += 1;
+          bits[at] -= 1;
+          bits[at + 2] += 1;
         }
         expect(list(histc(tensor(x), bins, first, last))).toEqual(counted([...x], edges));
       }
@@ -112,17 +112,17 @@ describe.each(tested)("histograms on %s", (backend) => {
       for (const [at, value] of x.entries()) {
         const bin = edges.findLastIndex((edge) => edge <= value);
         if (bin < 0 || value > 2) continue;
-        bins[Math.min(bin, 49)]! += 1;
-        sums[Math.min(bin, 49)]! += weight[at]!;
+        bins[Math.min(bin, 49)] += 1;
+        sums[Math.min(bin, 49)] += weight[at];
       }
       expect(list(histc(tensor(x), 50, -2, 2))).toEqual(bins);
       expect(list(histogram(tensor(x), tensor(edges)).hist)).toEqual(bins);
       const weighted = list(histogram(tensor(x), 50, { range: [-2, 2], weight: tensor(weight) }).hist);
       for (const [bin, own] of weighted.entries())
-        expect(Math.abs(own - sums[bin]!)).toBeLessThanOrEqual(sums[bin]! * 2 ** -23);
+        expect(Math.abs(own - sums[bin])).toBeLessThanOrEqual(sums[bin] * 2 ** -23);
       const places = tensor(BigInt64Array.from(x, (value) => BigInt(Math.floor(value + 3))));
       const counts = new Array<number>(6).fill(0);
-      for (const value of x) counts[Math.floor(value + 3)]! += 1;
+      for (const value of x) counts[Math.floor(value + 3)] += 1;
       expect(list(bincount(places))).toEqual(counts);
     }));
 });

@@ -31,7 +31,7 @@ const sources: Readonly<Record<string, (index: number, random: Random) => number
   equal: () => 3,
   // The largest ones are at the end of the first part, where a slow algorithm would take long, and after it.
   late: (index) => (index < 32_500 ? index >> 1 : 99_999),
-  special: (index, random) => (index % 5 === 0 ? special[index % special.length]! : random.next() - 0.5),
+  special: (index, random) => (index % 5 === 0 ? special[index % special.length] : random.next() - 0.5),
   "not numbers": (index) => (index % 1000 === 7 ? index : Number.NaN),
 };
 
@@ -58,7 +58,7 @@ const cases: readonly (readonly [string, DType, readonly number[], number])[] = 
 test.each(cases)("topk of long rows is right: %s, %s %j, k = %i", async (name, dtype, shape, k) => {
   const random = new Random(11);
   const count = shape.reduce((product, size) => product * size, 1);
-  const values = Array.from({ length: count }, (_, index) => sources[name]!(index, random));
+  const values = Array.from({ length: count }, (_, index) => sources[name](index, random));
   const length = shape.at(-1)!;
   const x = withBackend("cpu", () => toDType(tensor(values, { shape, dtype: "float64" }), dtype));
   const stored = await toDType(x, "float64").data();
@@ -66,7 +66,7 @@ test.each(cases)("topk of long rows is right: %s, %s %j, k = %i", async (name, d
     const expected: number[] = [];
     for (let start = 0; start < count; start += length) {
       const order = Array.from({ length }, (_, index) => index);
-      const at = (index: number) => stored[start + index]!;
+      const at = (index: number) => stored[start + index];
       order.sort((a, b) => (largest ? compare(at(b), at(a)) : compare(at(a), at(b))) || a - b);
       expected.push(...order.slice(0, k));
     }
@@ -78,7 +78,7 @@ test.each(cases)("topk of long rows is right: %s, %s %j, k = %i", async (name, d
         expect(Array.from(await found.indices.data(), Number)).toEqual(expected);
         const taken = Array.from(await toDType(found.values, "float64").data());
         const wrong = taken.findIndex(
-          (value, at) => !Object.is(value, stored[Math.floor(at / k) * length + expected[at]!]),
+          (value, at) => !Object.is(value, stored[Math.floor(at / k) * length + expected[at]]),
         );
         expect(wrong).toBe(-1);
       }

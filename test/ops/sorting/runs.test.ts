@@ -22,7 +22,7 @@ function onEach(name: string, rounds: number, body: (random: Random, dtype: (typ
     const random = new Random(hash(name));
     for (let round = 0; round < rounds; round++)
       withStrict(true, () =>
-        withBackend(backend, () => tidy(() => body(random, dtypes[random.integer(0, backend === "metal" ? 5 : 6)]!))),
+        withBackend(backend, () => tidy(() => body(random, dtypes[random.integer(0, backend === "metal" ? 5 : 6)]))),
       );
   });
 }
@@ -34,7 +34,7 @@ describe("searchsorted and bucketize use runs of equal elements", () => {
     const values = drawnNumbers(random, lists * count, 62);
     const right = random.integer(0, 1) === 1;
     const expected = values.map((value, at) => {
-      const row = rows[Math.floor(at / count)]!;
+      const row = rows[Math.floor(at / count)];
       return row.filter((element) => (right ? element <= value : element < value)).length;
     });
     const sorted = made(rows.flat(), [lists, size], dtype);
@@ -86,7 +86,7 @@ onEach("medians of drawn slices, some with NaN", 24, (random, dtype) => {
   );
   const slices = Array.from({ length: rows }, (_, row) => values.slice(row * length, (row + 1) * length));
   const middle = (numbers: readonly number[]): number =>
-    numbers.length === 0 ? Number.NaN : numbers.toSorted((a, b) => a - b)[(numbers.length - 1) >> 1]!;
+    numbers.length === 0 ? Number.NaN : numbers.toSorted((a, b) => a - b)[(numbers.length - 1) >> 1];
   const isTransposed = random.integer(0, 1) === 1;
   const x = made(values, [rows, length], dtype);
   const given = isTransposed ? library.contiguous(library.transpose(x, 0, 1)) : x;
@@ -98,9 +98,9 @@ onEach("medians of drawn slices, some with NaN", 24, (random, dtype) => {
     const { values: found, indices } = compute(given, options);
     expect(found.shape).toEqual(isTransposed ? [1, rows] : [rows, 1]);
     expect(numbersOf(library.toDType(found, "float32"))).toEqual(expected);
-    expect(numbersOf(indices).map((at, row) => slices[row]![at]!)).toEqual(expected);
+    expect(numbersOf(indices).map((at, row) => slices[row][at])).toEqual(expected);
     for (const [row, at] of numbersOf(indices).entries())
-      if (Number.isNaN(expected[row]!)) expect(at).toBe(slices[row]!.findIndex(Number.isNaN));
+      if (Number.isNaN(expected[row])) expect(at).toBe(slices[row].findIndex(Number.isNaN));
   }
 });
 
@@ -109,7 +109,7 @@ onEach("runs of drawn vectors", 24, (random, dtype) => {
   const isSorted = random.integer(0, 1) === 1;
   const ordered = isSorted ? values.toSorted((a, b) => a - b) : values;
   const begins = ordered.flatMap((value, at) => (value === ordered[at - 1] ? [] : [at]));
-  const firsts = begins.map((at) => ordered[at]!);
+  const firsts = begins.map((at) => ordered[at]);
   const pairs = library.stack([made(values, [values.length], dtype), made(values, [values.length], dtype)], 1);
   const x = library.select(pairs, 1, 1); // a column: its elements are not adjacent
   const options = { returnInverse: true, returnCounts: true } as const;

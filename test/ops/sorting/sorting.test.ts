@@ -28,7 +28,7 @@ function orderOf(slice: readonly number[], descending: boolean): number[] {
   const order: number[] = [];
   for (const [index, value] of slice.entries()) {
     let at = order.length;
-    while (at > 0 && isBehind(slice[order[at - 1]!]!, value)) at--;
+    while (at > 0 && isBehind(slice[order[at - 1]], value)) at--;
     order.splice(at, 0, index);
   }
   return order;
@@ -37,7 +37,7 @@ function orderOf(slice: readonly number[], descending: boolean): number[] {
 function sorted(x: Block, { dim, descending, k }: Options): [Expected, Expected] {
   if (x.shape.length === 0) return [x, { shape: [], values: [0], dtype: "int64" }];
   const axis = dim < 0 ? dim + x.shape.length : dim;
-  const size = x.shape[axis]!;
+  const size = x.shape[axis];
   const orders = new Map(
     placesOf(x.shape.with(axis, 1)).map((place) => {
       const slice = Array.from({ length: size }, (_, index) => valueAt(x, place.with(axis, index)));
@@ -45,7 +45,7 @@ function sorted(x: Block, { dim, descending, k }: Options): [Expected, Expected]
     }),
   );
   const shape = x.shape.with(axis, k ?? size);
-  const indexAt = (place: readonly number[]) => orders.get(String(place.with(axis, 0)))![place[axis]!]!;
+  const indexAt = (place: readonly number[]) => orders.get(String(place.with(axis, 0)))![place[axis]];
   return [
     resultOf(shape, (place) => valueAt(x, place.with(axis, indexAt(place)))),
     { ...resultOf(shape, indexAt), dtype: "int64" },
@@ -98,23 +98,23 @@ const row = (
   own: readonly Sample<Options>[],
 ): OperationRow<Options> => ({
   ...{ name, compute, dtypes: all, samples: own },
-  oracle: ([x], options) => sorted(x!, options),
+  oracle: ([x], options) => sorted(x, options),
   accuracy: { ulps: 0 },
   gradient: true,
 });
 
 testTable("sorting", [
-  row("sort", ([x], options) => outputs(sort(x!, options)), samples),
+  row("sort", ([x], options) => outputs(sort(x, options)), samples),
   {
-    ...row("argsort", ([x], options) => argsort(x!, options), samples.slice(0, 6)),
-    oracle: ([x], options) => sorted(x!, options)[1],
+    ...row("argsort", ([x], options) => argsort(x, options), samples.slice(0, 6)),
+    oracle: ([x], options) => sorted(x, options)[1],
     gradient: false,
   },
   row(
     "topk",
-    ([x], { dim, descending, k }) => outputs(topk(x!, k!, { dim, largest: descending })),
+    ([x], { dim, descending, k }) => outputs(topk(x, k!, { dim, largest: descending })),
     samples.flatMap((sample, index) => {
-      const size = sample.inputs[0]!.shape.at(sample.options.dim)!;
+      const size = sample.inputs[0].shape.at(sample.options.dim)!;
       const sizes = [0, 1, 3, size].filter((k) => k <= size);
       // A usual run has one size in turn, so that each is combined with each axis, with and without ties, in varying
       // layouts.
@@ -143,7 +143,7 @@ describe.each([...backendNames])("sorting on %s", (backend) => {
   test("sort and topk of a long slice are right", () => {
     const count = 70_000;
     const x = Float32Array.from({ length: count }, (_, i) => Math.fround(Math.sin(i * 12.9898) * 43758.5453) % 1);
-    const order = Array.from(x.keys()).sort((a, b) => x[a]! - x[b]!);
+    const order = Array.from(x.keys()).sort((a, b) => x[a] - x[b]);
     const { indices } = on(() => sort(tensor(x)));
     expect(Array.from(indices.dataSync(), Number)).toEqual(order);
     const largest = on(() => topk(tensor(x), 5).values.toArray());
@@ -151,7 +151,7 @@ describe.each([...backendNames])("sorting on %s", (backend) => {
       order
         .slice(-5)
         .reverse()
-        .map((index) => x[index]!),
+        .map((index) => x[index]),
     );
   });
 });

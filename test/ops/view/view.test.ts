@@ -48,7 +48,7 @@ const shape = [3, 4, 5];
 /** A shape of the highest rank. */
 const highest = [2, 1, 2, 1, 2, 1, 2, 3];
 const part = (start: number, length: number) => (x: Block) =>
-  resultOf([3, length, 5], ([i, j, k]) => valueAt(x, [i!, j! + start, k!]));
+  resultOf([3, length, 5], ([i, j, k]) => valueAt(x, [i, j + start, k]));
 
 const cases: readonly Case[] = [
   moved(
@@ -56,7 +56,7 @@ const cases: readonly Case[] = [
     shape,
     (x) => permute(x, [2, 0, -2]),
     [5, 3, 4],
-    ([k, i, j]) => [i!, j!, k!],
+    ([k, i, j]) => [i, j, k],
   ),
   moved(
     "permute of nothing",
@@ -77,7 +77,7 @@ const cases: readonly Case[] = [
     highest,
     (x) => transpose(x, 2, 7),
     highest.with(2, 3).with(7, 2),
-    (place) => place.with(2, place[7]!).with(7, place[2]!),
+    (place) => place.with(2, place[7]).with(7, place[2]),
   ),
   reshaped("flatten of rank 8", highest, (x) => flatten(x, { startDim: 2 }), [2, 1, 24]),
   reshaped("squeeze of rank 8", highest, (x) => squeeze(x), [2, 2, 2, 2, 3]),
@@ -87,42 +87,42 @@ const cases: readonly Case[] = [
     [2, 1, 3],
     (x) => expand(x, [1, 2, 1, 2, 1, 2, 2, 3]),
     [1, 2, 1, 2, 1, 2, 2, 3],
-    (place) => [place[5]!, 0, place[7]!],
+    (place) => [place[5], 0, place[7]],
   ),
   moved(
     "slice of rank 8",
     highest,
     (x) => slice(x, { dim: -1, step: 2 }),
     highest.with(7, 2),
-    (place) => place.with(7, 2 * place[7]!),
+    (place) => place.with(7, 2 * place[7]),
   ),
   moved(
     "transpose",
     shape,
     (x) => transpose(x, 0, -1),
     [5, 4, 3],
-    ([k, j, i]) => [i!, j!, k!],
+    ([k, j, i]) => [i, j, k],
   ),
   moved(
     "transpose of an empty tensor",
     [2, 0],
     (x) => transpose(x, 0, 1),
     [0, 2],
-    ([i, j]) => [j!, i!],
+    ([i, j]) => [j, i],
   ),
   moved(
     "movedim",
     shape,
     (x) => movedim(x, [0, 2], [2, 1]),
     [4, 5, 3],
-    ([j, k, i]) => [i!, j!, k!],
+    ([j, k, i]) => [i, j, k],
   ),
   moved(
     "movedim of one",
     shape,
     (x) => movedim(x, -1, 0),
     [5, 3, 4],
-    ([k, i, j]) => [i!, j!, k!],
+    ([k, i, j]) => [i, j, k],
   ),
   reshaped("flatten", shape, (x) => flatten(x), [60]),
   reshaped("flatten of a run", shape, (x) => flatten(x, { startDim: 1 }), [3, 20]),
@@ -138,14 +138,14 @@ const cases: readonly Case[] = [
     [3, 1],
     (x) => expand(x, [2, -1, 4]),
     [2, 3, 4],
-    ([, i]) => [i!, 0],
+    ([, i]) => [i, 0],
   ),
   moved(
     "narrow",
     shape,
     (x) => narrow(x, 1, -3, 2),
     [3, 2, 5],
-    ([i, j, k]) => [i!, j! + 1, k!],
+    ([i, j, k]) => [i, j + 1, k],
   ),
   moved(
     "narrow to nothing",
@@ -159,14 +159,14 @@ const cases: readonly Case[] = [
     shape,
     (x) => select(x, 1, -1),
     [3, 5],
-    ([i, k]) => [i!, 3, k!],
+    ([i, k]) => [i, 3, k],
   ),
   moved(
     "slice",
     shape,
     (x) => slice(x, { dim: 2, start: -4, step: 2 }),
     [3, 4, 2],
-    ([i, j, k]) => [i!, j!, 1 + 2 * k!],
+    ([i, j, k]) => [i, j, 1 + 2 * k],
   ),
   moved(
     "slice outside",
@@ -180,14 +180,14 @@ const cases: readonly Case[] = [
     shape,
     (x) => diagonal(x, { offset: 1, dim1: 2, dim2: 0 }),
     [4, 2],
-    ([j, d]) => [d! + 1, j!, d!],
+    ([j, d]) => [d + 1, j, d],
   ),
   moved(
     "diagonal below",
     [4, 3],
     (x) => diagonal(x, { offset: -2 }),
     [2],
-    ([d]) => [d! + 2, d!],
+    ([d]) => [d + 2, d],
   ),
   { name: "split", shape, call: (x) => split(x, 3, { dim: 1 }), oracle: (x) => [part(0, 3)(x), part(3, 1)(x)] },
   {
@@ -201,7 +201,7 @@ const cases: readonly Case[] = [
     name: "unbind",
     shape,
     call: (x) => unbind(x, { dim: 1 }),
-    oracle: (x) => [0, 1, 2, 3].map((j) => resultOf([3, 5], ([i, k]) => valueAt(x, [i!, j, k!]))),
+    oracle: (x) => [0, 1, 2, 3].map((j) => resultOf([3, 5], ([i, k]) => valueAt(x, [i, j, k]))),
   },
 ];
 
@@ -210,10 +210,10 @@ testTable(
   cases.map(
     ({ name, shape: own, call, oracle }): OperationRow => ({
       name,
-      compute: ([x]) => call(x!),
+      compute: ([x]) => call(x),
       dtypes,
       samples: layouts.map((layout) => ({ inputs: [{ shape: own, layout }], options: undefined })),
-      oracle: ([x]) => oracle(x!),
+      oracle: ([x]) => oracle(x),
       accuracy: { ulps: 0 },
       gradient: true,
     }),
@@ -240,8 +240,8 @@ describe("views share their storage", () => {
   test("unused parts have a gradient of zero", () => {
     const x = tensor([1, 2, 3], { requiresGrad: true });
     const [first] = withBackend("reference", () => split(x, [2, 1]));
-    const [gradient] = withBackend("reference", () => grad(first!, [x], { gradOutputs: [tensor([5, 7])] }));
-    expect(gradient!.toArray()).toEqual([5, 7, 0]);
+    const [gradient] = withBackend("reference", () => grad(first, [x], { gradOutputs: [tensor([5, 7])] }));
+    expect(gradient.toArray()).toEqual([5, 7, 0]);
   });
 });
 
@@ -274,19 +274,19 @@ describe("reshape without a copy", () => {
     const strides = new Array<number>(own.length);
     let stride = gap;
     for (const axis of order) {
-      strides[axis] = stride * signs[axis]!;
-      stride *= own[axis]!;
+      strides[axis] = stride * signs[axis];
+      stride *= own[axis];
     }
     return strides;
   };
   const addresses = (own: readonly number[], strides: readonly number[]) =>
-    placesOf(own).map((place) => place.reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, 0));
+    placesOf(own).map((place) => place.reduce((sum, coordinate, axis) => sum + coordinate * strides[axis], 0));
 
   test("strides, if found, give the same addresses in the same order; otherwise no strides do", () => {
     fc.assert(
       fc.property(layoutOf, fc.integer({ min: 0, max: 99 }), (layout, seed) => {
         const strides = stridesOf(layout);
-        const target = targetsOf(layout.shape.reduce((a, b) => a * b, 1))[seed % 7]!;
+        const target = targetsOf(layout.shape.reduce((a, b) => a * b, 1))[seed % 7];
         const found = viewStrides({ shape: layout.shape, strides }, target);
         const wanted = addresses(layout.shape, strides);
         if (found) expect(addresses(target, found)).toEqual(wanted);
@@ -311,12 +311,12 @@ describe("reshape without a copy", () => {
 
   /** Whether any strides give these addresses. The stride of an axis is the step to its second index. */
   const hasStrides = (target: readonly number[], wanted: readonly number[]): boolean => {
-    const start = wanted[0]!;
+    const start = wanted[0];
     const strides = target.map((size, axis) => {
       const second = target.map((_, own) => (own === axis && size > 1 ? 1 : 0));
-      return wanted[numberOf(target, second)]! - start;
+      return wanted[numberOf(target, second)] - start;
     });
-    return addresses(target, strides).every((address, index) => address === wanted[index]! - start);
+    return addresses(target, strides).every((address, index) => address === wanted[index] - start);
   };
 });
 

@@ -27,7 +27,7 @@ export async function drawn(form: TokenConstraint, random: () => number, most = 
   const own: number[] = [];
   while (own.length < most) {
     const next = allowed(matcher);
-    const byte = next[Math.floor(random() * next.length)]!;
+    const byte = next[Math.floor(random() * next.length)];
     if (byte === END) return Uint8Array.from(own);
     own.push(byte);
     await matcher.accept(byte);

@@ -196,7 +196,7 @@ test("the process ends with its program, however that ends", async () => {
   child.kill("SIGKILL");
   const isGone = () => {
     try {
-      return !process.kill(children[0]!, 0);
+      return !process.kill(children[0], 0);
     } catch {
       return true;
     }

@@ -4,11 +4,11 @@ import { byteCharacters } from "../../../src/data/bpe_words.ts";
 import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";
 
 const END = 256;
-const tokens = [...Array.from({ length: END }, (_, byte) => byteCharacters[byte]!), ""];
+const tokens = [...Array.from({ length: END }, (_, byte) => byteCharacters[byte]), ""];
 const info = await TokenizerInfo.createTokenizerInfo(tokens, "byte_level", false, END + 1, [END]);
 const compiler = await GrammarCompiler.createGrammarCompiler(info, false);
 
-const has = (mask: Int32Array, token: number): boolean => ((mask[token >> 5]! >>> (token & 31)) & 1) === 1;
+const has = (mask: Int32Array, token: number): boolean => ((mask[token >> 5] >>> (token & 31)) & 1) === 1;
 
 export class SchemaForm implements Disposable {
   private constructor(private readonly compiled: CompiledGrammar) {}
@@ -40,7 +40,7 @@ export class SchemaForm implements Disposable {
         // Drawn texts are short, and mostly ASCII.
         const few = next.filter((token) => token < 128 && token > 32);
         const from = random() < 0.8 && few.length > 0 ? few : next;
-        const token = has(mask, END) && random() < 0.5 ? END : from[Math.floor(random() * from.length)]!;
+        const token = has(mask, END) && random() < 0.5 ? END : from[Math.floor(random() * from.length)];
         if (token === END)
           return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
         bytes.push(token);

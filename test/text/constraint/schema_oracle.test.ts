@@ -93,7 +93,7 @@ const { schema } = fc.letrec<{ schema: Record<string, unknown>; object: Record<s
       fc.record({ oneOf: list }),
       fc.record({ allOf: list }),
       fc.tuple(inner, inner).map(([a, b]) => ({ ...a, allOf: [b] })),
-      fc.tuple(inner, inner, inner).map((all) => Object.fromEntries(all.map((own, at) => [conditions[at]!, own]))),
+      fc.tuple(inner, inner, inner).map((all) => Object.fromEntries(all.map((own, at) => [conditions[at], own]))),
       fc.tuple(inner, fc.oneof(number, text)).map(([own, not]) => ({ ...own, not })),
       // A discriminated union.
       fc.tuple(object, object).map((all) => ({

@@ -24,7 +24,7 @@ test("a classifier trains, resumes and loads; other settings are rejected", asyn
   expect(out).toContain("loss, in nats (o: held out):");
   expect(out).toContain("classify texts: nn.classify(model, texts)");
   expect(readdirSync(run).sort()).toEqual(["checkpoints", "log.jsonl", "loss.png", "loss.svg", "model"]);
-  expect(lossesOf(run).at(-1)!).toBeLessThan(0.8 * lossesOf(run)[0]!);
+  expect(lossesOf(run).at(-1)!).toBeLessThan(0.8 * lossesOf(run)[0]);
   const resumed = await orchard("train", "--resume", run, "--steps", "22");
   expect([resumed.exitCode, lossesOf(run).length]).toEqual([0, 22]);
   const { model: trained } = await nn.loadModel<nn.Encoder>(join(run, "model"));

@@ -38,7 +38,7 @@ const words = ["red", "green", "blue", "cat", "dog", "house", "tree", "river", "
 beforeAll(async () => {
   await folderOf(model, "classify", { isBare: true });
   const random = new Random(3);
-  const word = () => words[random.integer(0, words.length - 1)]!;
+  const word = () => words[random.integer(0, words.length - 1)];
   const lines = Array.from({ length: 60 }, (_, at) => {
     const [a, b] = [word(), word()];
     const pair = { anchor: `${a} ${b} ${at}`, positive: `the ${b} of ${a} ${at}` };
@@ -72,7 +72,7 @@ describe("embeddings of texts can be trained", () => {
     const { model: saved } = await nn.loadModel<nn.Encoder>(folder.file("embed", "model"));
     const texts = ["red cat", "the river of the moon"];
     const [got, want] = await Promise.all([saved, session.model].map((each) => nn.embed(each, texts)));
-    expect(numbers(got!)).toEqual(numbers(want!));
+    expect(numbers(got)).toEqual(numbers(want));
     // sentence-transformers 6.2.0 reads these, and its vectors differ by at most 3e-7
     const modules: { type: string; path: string }[] = JSON.parse(
       readFileSync(folder.file("embed", "model", "modules.json"), "utf8"),
@@ -102,8 +102,8 @@ describe("embeddings of texts can be trained", () => {
     expect(adapter.layers.size).toBe(2 * base.blocks.length);
     for (const each of [merged, base]) {
       const got = numbers(await nn.embed(each, texts));
-      expect(Math.max(...got.map((value, at) => Math.abs(value - wanted[at]!)))).toBeLessThan(1e-6);
-      expect(Math.max(...got.map((value, at) => Math.abs(value - plain[at]!)))).toBeGreaterThan(1e-3);
+      expect(Math.max(...got.map((value, at) => Math.abs(value - wanted[at])))).toBeLessThan(1e-6);
+      expect(Math.max(...got.map((value, at) => Math.abs(value - plain[at])))).toBeGreaterThan(1e-3);
     }
     const config = JSON.parse(readFileSync(folder.file("adapted", "adapter", "adapter_config.json"), "utf8"));
     expect([config.task_type, config.target_modules]).toEqual([
@@ -119,7 +119,7 @@ describe("embeddings of texts can be trained", () => {
     const other = await EncoderSession.start(pairsOf({ clip: 0, learningRate: 1e-9, finalLearningRate: 0 }));
     const { loss } = await session.takeStep();
     const losses = [await first(other), await first(other)];
-    expect(loss).toBeCloseTo((losses[0]! + losses[1]!) / 2, 4);
+    expect(loss).toBeCloseTo((losses[0] + losses[1]) / 2, 4);
   });
 
   test("no two records of a batch share a text, and an epoch has each record once", () => {
@@ -130,7 +130,7 @@ describe("embeddings of texts can be trained", () => {
     const stream = new EpochBatches([...Array(12).keys()], 4, (x) => [`${x}`], 5n, "f");
     const epochs = Array.from({ length: 2 }, () => [stream.next(), stream.next(), stream.next()].flat());
     expect(epochs.map((epoch) => epoch.toSorted((a, b) => a - b))).toEqual(Array(2).fill([...Array(12).keys()]));
-    expect(epochs[0]).not.toEqual(epochs[1]!);
+    expect(epochs[0]).not.toEqual(epochs[1]);
   });
 });
 
@@ -147,11 +147,11 @@ describe("a classifier can be trained", () => {
     expect(notes.at(-1)).toBe("held out: accuracy 100.0 %");
     const { model: saved } = await nn.loadModel<nn.Encoder>(folder.file(name, "model"));
     const found = await nn.classify(saved, ["the cat red 7", "the house blue 8"]);
-    expect(found.map(([best]) => best!.label)).toEqual(["animal", "thing"]);
+    expect(found.map(([best]) => best.label)).toEqual(["animal", "thing"]);
     const tokens = tensor([[2, 5, 6, 7, 3]], { dtype: "int32" });
     const logits = (of: nn.Encoder) => numbers(noGrad(() => of.eval().forward(tokens) as Tensor));
     const [got, want] = [logits(saved), logits(session.model as nn.Encoder)];
-    expect(Math.max(...got.map((value, at) => Math.abs(value - want[at]!)))).toBeLessThan(1e-5);
+    expect(Math.max(...got.map((value, at) => Math.abs(value - want[at])))).toBeLessThan(1e-5);
   });
 
   test("a head with the same labels continues from its weights and its order", async () => {

@@ -31,7 +31,7 @@ test("a run trains, resumes, generates, chats, and merges", async () => {
   expect(readdirSync(run).sort()).toEqual(["adapter", "checkpoints", "log.jsonl", "loss.png", "loss.svg"]);
   const losses = lossesOf(run);
   expect(losses).toHaveLength(30);
-  expect(losses.at(-1)!).toBeLessThan(0.5 * losses[0]!);
+  expect(losses.at(-1)!).toBeLessThan(0.5 * losses[0]);
 
   const resumed = await orchard("train", "--resume", run, "--steps", "32");
   expect([resumed.exitCode, lossesOf(run).length]).toEqual([0, 32]);
@@ -51,8 +51,8 @@ test("a run trains, resumes, generates, chats, and merges", async () => {
   ]);
   expect(answers.map((each) => each.exitCode)).toEqual([0, 0, 0]);
   const [ofRun, ofAdapter, ofModel] = answers.map((each) => each.out);
-  expect(ofAdapter).toBe(ofRun!);
-  expect(ofModel).not.toBe(ofRun!);
+  expect(ofAdapter).toBe(ofRun);
+  expect(ofModel).not.toBe(ofRun);
 
   const merged = join(folder, "merged");
   expect((await orchard("merge", model, adapter, "--out", merged)).out).toContain("merged the adapter into 10 layers");
@@ -130,8 +130,8 @@ test.each(["gpt2", "phi3", "llama"])("a merged model has the names, forms and dt
     Object.entries(state)
       .map(([key, x]) => `${key} ${x.describe()}`)
       .sort();
-  expect(forms(after!)).toEqual(forms(before!));
-  const tokens = io.loadSafetensors(join(own, "answers.safetensors"))["tokens"]!;
+  expect(forms(after)).toEqual(forms(before));
+  const tokens = io.loadSafetensors(join(own, "answers.safetensors"))["tokens"];
   const logits = (each: nn.LanguageModel) => noGrad(() => each.forward(tokens) as Tensor);
   const { model: merged } = await nn.loadModel(out, { dtype: "float32" });
   const { model: summed } = await nn.loadModel(own, { dtype: "float32" });

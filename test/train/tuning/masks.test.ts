@@ -53,8 +53,8 @@ describe("masks by {% generation %} equal those of transformers", () => {
     const tokenizer = tokenizerOf("llama3");
     const finder = new AnswerFinder(templates[name], tokenizer.templateTokens);
     const [example] = new Encoder(tokenizer, finder).examplesOf(parseLine(JSON.stringify({ messages }), "chats:1"));
-    expect([...example!.tokens]).toEqual(tokens);
-    expect([...example!.isTarget]).toEqual(mask);
+    expect([...example.tokens]).toEqual(tokens);
+    expect([...example.isTarget]).toEqual(mask);
   });
 });
 
@@ -74,16 +74,16 @@ describe("masks by prefixes of a chat cover the answers", () => {
 
   test("only answers of weight 1, or only the completion, are trained on", () => {
     const some = messages.map((own, at) => (at === 1 ? { ...own, weight: 0 } : own));
-    expect(learned({ messages: some }, chatml)[0]!.pieces).toEqual(["नमस्ते<|end|>"]);
+    expect(learned({ messages: some }, chatml)[0].pieces).toEqual(["नमस्ते<|end|>"]);
     const pair = { prompt: messages.slice(0, 3), completion: messages.slice(3) };
-    expect(learned(pair, chatml)[0]!.pieces).toEqual(["नमस्ते<|end|>"]);
+    expect(learned(pair, chatml)[0].pieces).toEqual(["नमस्ते<|end|>"]);
   });
 
   test("a template without a generation prompt works, and SentencePiece, whose pieces lack the text's bytes", () => {
     const two = [user("2"), assistant("4 5"), user("6"), assistant("8")];
     const [found] = learned({ messages: two }, instruct, "llama2");
-    expect(found!.pieces.map((own) => own.trim())).toEqual(["4 5</s>", "8</s>"]);
-    expect(learned({ messages: two }, instruct)[0]!.pieces).toEqual([" 4 5<|end|>", " 8<|end|>"]);
+    expect(found.pieces.map((own) => own.trim())).toEqual(["4 5</s>", "8</s>"]);
+    expect(learned({ messages: two }, instruct)[0].pieces).toEqual([" 4 5<|end|>", " 8<|end|>"]);
   });
 
   test("a template that formats earlier answers differently gives an example for each", () => {
@@ -92,7 +92,7 @@ describe("masks by prefixes of a chat cover the answers", () => {
       ["<think>\n\n</think>\n\ndef 🍎\n x<|end|>"],
       ["<think>\n\n</think>\n\nनमस्ते<|end|>"],
     ]);
-    expect(found[1]!.whole).toContain("<|start|>assistant\ndef 🍎\n x<|end|>");
+    expect(found[1].whole).toContain("<|start|>assistant\ndef 🍎\n x<|end|>");
   });
 
   test("an answer may be a tool call", () => {
@@ -102,7 +102,7 @@ describe("masks by prefixes of a chat cover the answers", () => {
       "{% if tools %}{{ tools | length }}{% endif %}{% if add_generation_prompt %}<|start|>assistant\n{% endif %}";
     const call = { role: "assistant", content: null, tool_calls: [{ function: { name: "add" } }] };
     const [found] = learned({ messages: [user("1"), call] }, template);
-    expect(found!.pieces).toEqual(["add<|end|>"]);
+    expect(found.pieces).toEqual(["add<|end|>"]);
   });
 
   test("a template that changes the text before an answer is rejected, with file and line", () => {
@@ -121,14 +121,14 @@ describe("data without messages can be trained on", () => {
     expect(learned({ text: "def f" }, undefined)).toEqual([
       { whole: "<|begin|>def f<|end|>", pieces: ["def f<|end|>"] },
     ]);
-    expect(learned({ prompt: "", completion: "a" }, undefined, "gpt2")[0]!.pieces).toEqual(["a<|end|>"]);
+    expect(learned({ prompt: "", completion: "a" }, undefined, "gpt2")[0].pieces).toEqual(["a<|end|>"]);
   });
 
   test("a token across the border is not trained on", () => {
     const tokenizer = tokenizerOf("llama3");
     const word = Array.from({ length: 600 }, (_, token) => tokenizer.decode([token])).find((own) => own.length === 3)!;
     const [found] = learned({ prompt: word.slice(0, 1), completion: `${word.slice(1)} ${word}` }, undefined);
-    expect(found!.pieces).toEqual([` ${word}<|end|>`]);
+    expect(found.pieces).toEqual([` ${word}<|end|>`]);
   });
 });
 

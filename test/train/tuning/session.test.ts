@@ -52,7 +52,7 @@ test("the loss falls, held out too, and only the adapter changes", async () => {
   const { loss, heldOutLoss, checkpoint } = await runSession(session, folder.file("a", "checkpoints"), {
     on: () => undefined,
   });
-  const first = (await losses(await start({ steps: 20 }), 1))[0]!;
+  const first = (await losses(await start({ steps: 20 }), 1))[0];
   expect(loss).toBeLessThan(0.8 * first);
   expect(heldOutLoss).toBeLessThan(0.9 * first);
   expect(weights()).toEqual(before);
@@ -77,13 +77,13 @@ describe("the tokens that are trained on", () => {
     const own = lossOf(session.model, batch);
     const logits = session.model.forward(batch.x);
     const masked = new Int32Array(batch.x.size).fill(-100);
-    for (const [at, from] of numbers(batch.from).entries()) masked[from] = numbers(batch.y)[at]!;
+    for (const [at, from] of numbers(batch.from).entries()) masked[from] = numbers(batch.y)[at];
     const loss = crossEntropy(flatten(logits, 0, 1), tensor(masked), { dim: -1 });
     expect(own.item() as number).toBeCloseTo(loss.item() as number, 5);
     expect(batch.targets).toBe(masked.filter((token) => token >= 0).length);
     expect(batch.targets).toBeLessThan(batch.x.size / 2);
-    const [x, y, width] = [numbers(batch.x), numbers(batch.y), batch.x.shape[1]!];
-    const inside = numbers(batch.from).flatMap((from, at) => ((from + 1) % width > 0 ? [[x[from + 1]!, y[at]!]] : []));
+    const [x, y, width] = [numbers(batch.x), numbers(batch.y), batch.x.shape[1]];
+    const inside = numbers(batch.from).flatMap((from, at) => ((from + 1) % width > 0 ? [[x[from + 1], y[at]]] : []));
     // the end of a padded row is a target, but not an input
     expect(inside.filter(([next, target]) => next !== target && next !== 0)).toEqual([]);
     expect(inside.filter(([next, target]) => next === target).length).toBeGreaterThan(batch.targets - 4);
@@ -94,7 +94,7 @@ describe("the tokens that are trained on", () => {
     };
     const [got, want] = [gradients(own), gradients(loss)];
     const largest = Math.max(...want.map(Math.abs));
-    expect(Math.max(...got.map((value, at) => Math.abs(value - want[at]!)))).toBeLessThan(1e-5 * largest);
+    expect(Math.max(...got.map((value, at) => Math.abs(value - want[at])))).toBeLessThan(1e-5 * largest);
   });
 
   test("only their logits have nonzero gradients", async () => {
@@ -104,7 +104,7 @@ describe("the tokens that are trained on", () => {
     states.requiresGrad = true;
     const stand = { hiddenStates: () => states, logitsOf: (x: Tensor) => session.model.logitsOf(x) };
     lossOf(stand as never, batch).backward();
-    const width = states.shape[2]!;
+    const width = states.shape[2];
     const learned = new Set(numbers(batch.from));
     const grads = numbers(states.grad!);
     for (let at = 0; at < batch.x.size; at++) {
@@ -128,7 +128,7 @@ describe("the tokens that are trained on", () => {
     const packed = await start({ packing: true });
     const batch = packed.data.train.next(2);
     expect(batch.segments!.some((row) => row.length > 2)).toBe(true);
-    expect(batch.x.shape[1]!).toBeLessThanOrEqual(base.context!);
+    expect(batch.x.shape[1]).toBeLessThanOrEqual(base.context!);
     const alone = await start();
     let [sum, targets] = [0, 0];
     while (targets < batch.targets) {
@@ -211,7 +211,7 @@ describe("the prompt of a sample is a message", () => {
 test("accumulated passes equal one of all rows", async () => {
   const whole = await losses(await start({ batch: 4, weightDecay: 0 }), 3);
   const parts = await losses(await start({ batch: 2, accumulate: 2, weightDecay: 0 }), 3);
-  for (const [at, loss] of whole.entries()) expect(parts[at]!).toBeCloseTo(loss, 4);
+  for (const [at, loss] of whole.entries()) expect(parts[at]).toBeCloseTo(loss, 4);
 });
 
 test.each<[string, TuningFlags]>([
@@ -238,7 +238,7 @@ test("contexts beyond the model's, targets that it does not have, and too long c
   await expect(start({ context: 4 })).rejects.toThrow("expected an answer within 4 tokens, got none in 24 lines");
   const { data: some } = await start({ context: 40 });
   expect(some.report.truncated).toBeGreaterThan(0);
-  expect(some.train.next(4).x.shape[1]!).toBeLessThanOrEqual(40);
+  expect(some.train.next(4).x.shape[1]).toBeLessThanOrEqual(40);
 });
 
 test("the default number of steps sees each example three times", async () => {

@@ -50,7 +50,7 @@ function unary(draw: Draw, name: string, takes: string): Drawn {
   return {
     operands: [x],
     gradients: takes === "floats" && draw.chance(0.25),
-    theirs: name in elsewhere ? { name: elsewhere[name]! } : {},
+    theirs: name in elsewhere ? { name: elsewhere[name] } : {},
   };
 }
 
@@ -71,7 +71,7 @@ export function pairOfShapes(draw: Draw): [number[], number[]] {
   const shape = draw.anyShape(undefined, undefined, pattern === "outer" ? 2 : 1);
   const last = shape.length - 1;
   const keep = (kept: (axis: number) => boolean) => shape.map((size, axis) => (kept(axis) ? size : 1));
-  if (pattern === "row") return [shape, [shape[last]!]];
+  if (pattern === "row") return [shape, [shape[last]]];
   if (pattern === "column") return [shape, keep((axis) => axis !== last)];
   if (pattern === "scalar") return [shape, []];
   if (pattern === "outer") return [keep((axis) => axis !== last), keep((axis) => axis === last)];
@@ -89,7 +89,7 @@ function binary(draw: Draw, takes: string): Drawn {
   const [first, second] = pairOfShapes(draw);
   const operands = [first, second].map((shape) => operand(draw, shape, { dtype, values, anyLayout: true }));
   if (takes === "floats" || !draw.chance(0.1)) return { operands, gradients: !isWhole(dtype) && draw.chance(0.2) };
-  return { operands: [operands[0]!], args: [at(0), 2] };
+  return { operands: [operands[0]], args: [at(0), 2] };
 }
 
 const drawOf = (operands: number, takes: string, isPredicate: boolean) =>
@@ -182,7 +182,7 @@ export const elementwise: Family = {
   allClose: (draw) => ({ operands: floats(draw, 2), compared: null, theirs: { name: "allclose" } }),
   equal: (draw) => {
     const [x] = floats(draw, 1);
-    return { operands: [x!], args: [at(0), at(0)], compared: null };
+    return { operands: [x], args: [at(0), at(0)], compared: null };
   },
   glu: (draw) => {
     const [rows, width] = draw.shape(2, draw.size(64, 2 ** 21)) as [number, number];
@@ -192,7 +192,7 @@ export const elementwise: Family = {
     const [shape, dtype] = [draw.anyShape(), draw.float()];
     const mask = operand(draw, shape, { dtype: "bool", values: { low: 0, high: 1 }, anyLayout: true });
     const [a, b] = [0, 1].map(() => operand(draw, shape, { dtype, anyLayout: true }));
-    return { operands: [mask, a!, b!], gradients: draw.chance(0.2) };
+    return { operands: [mask, a, b], gradients: draw.chance(0.2) };
   },
   swiglu(draw) {
     return { operands: floats(draw, 2), gradients: draw.chance(0.2), theirs: { name: "swiglu" } };
@@ -201,7 +201,7 @@ export const elementwise: Family = {
     const shape = draw.anyShape(undefined, undefined, 2);
     const dtype = draw.pick<DType>(["float32", "float32", "bfloat16"]);
     return {
-      operands: [operand(draw, shape, { dtype }), operand(draw, [shape[1]!], { dtype })],
+      operands: [operand(draw, shape, { dtype }), operand(draw, [shape[1]], { dtype })],
       gradients: draw.chance(0.3),
     };
   },

@@ -24,15 +24,15 @@ const capped = (shape: readonly number[], dim: number, count: number): number =>
 /** Operations that select slices along an axis by a list of indices. */
 function rowsOf(draw: Draw) {
   const { shape, dim, x, count } = source(draw);
-  const index = indices(draw, [capped(shape, dim, count)], shape[dim]!);
-  return { x, dim, index, rows: operand(draw, replaced(shape, dim, index.shape[0]!), { dtype: x.dtype }) };
+  const index = indices(draw, [capped(shape, dim, count)], shape[dim]);
+  return { x, dim, index, rows: operand(draw, replaced(shape, dim, index.shape[0]), { dtype: x.dtype }) };
 }
 
 /** Operations that select elements along an axis by indices of the same rank. */
 function elementsOf(draw: Draw) {
   const { shape, dim, x, count } = source(draw);
   const chosen = replaced(shape, dim, capped(shape, dim, count));
-  return { x, dim, index: indices(draw, chosen, shape[dim]!), values: operand(draw, chosen, { dtype: x.dtype }) };
+  return { x, dim, index: indices(draw, chosen, shape[dim]), values: operand(draw, chosen, { dtype: x.dtype }) };
 }
 
 /** A mask with a drawn fraction of ones: it is true where bytes drawn from 0 to `high` are not zero. */
@@ -67,12 +67,12 @@ export const indexing: Family = {
   selectScatter(draw) {
     const { x, dim, shape } = source(draw);
     const rows = operand(draw, shape.toSpliced(dim, 1), { dtype: x.dtype });
-    return { operands: [x, rows], args: [at(0), at(1), dim, draw.integer(0, shape[dim]! - 1)] };
+    return { operands: [x, rows], args: [at(0), at(1), dim, draw.integer(0, shape[dim] - 1)] };
   },
   sliceScatter(draw) {
     const { x, dim, shape } = source(draw);
-    const start = draw.integer(0, shape[dim]! - 1);
-    const rows = operand(draw, replaced(shape, dim, shape[dim]! - start), { dtype: x.dtype });
+    const start = draw.integer(0, shape[dim] - 1);
+    const rows = operand(draw, replaced(shape, dim, shape[dim] - start), { dtype: x.dtype });
     return { operands: [x, rows], args: [at(0), at(1), dim, start] };
   },
   unravelIndex: (draw) => ({
@@ -109,8 +109,8 @@ export const indexing: Family = {
   },
   indexPut(draw) {
     const { x, index, rows } = rowsOf(draw);
-    const shaped = { ...rows, shape: replaced(x.shape, 0, index.shape[0]!) };
-    const first = { ...index, values: { low: 0, high: x.shape[0]! - 1 } };
+    const shaped = { ...rows, shape: replaced(x.shape, 0, index.shape[0]) };
+    const first = { ...index, values: { low: 0, high: x.shape[0] - 1 } };
     return { operands: [x, first, shaped], args: [at(0), [at(1)], at(2)], compared: null };
   },
   put(draw) {
@@ -139,7 +139,7 @@ export const indexing: Family = {
   },
   at(draw) {
     const { x, index } = rowsOf(draw);
-    const first = { ...index, values: { low: 0, high: x.shape[0]! - 1 } };
+    const first = { ...index, values: { low: 0, high: x.shape[0] - 1 } };
     return { operands: [x, first], theirs: { name: "Tensor.__getitem__" } };
   },
   setAt(draw) {
@@ -155,10 +155,10 @@ export const indexing: Family = {
   embeddingBag(draw) {
     const { operands } = lookUp(draw);
     const [bags, length] = [draw.size(1, 512), draw.size(1, 64)];
-    const index = { ...operands[0]!, shape: [bags, length] };
+    const index = { ...operands[0], shape: [bags, length] };
     const mode = draw.pick(["sum", "mean"]);
     return {
-      operands: [index, operands[1]!],
+      operands: [index, operands[1]],
       options: { mode },
       slack: 32,
       theirs: { name: "nn.functional.embedding_bag" },

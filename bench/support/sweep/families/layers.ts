@@ -42,7 +42,7 @@ function encoder(draw: Draw): Drawn {
 function multilayer(draw: Draw): Drawn {
   const [batch, inputs, classes] = [draw.size(1, 512), draw.size(2, 1024), draw.size(2, 20)];
   const widths = [inputs, ...Array.from({ length: draw.integer(1, 3) }, () => draw.size(4, 1024))];
-  const hidden = widths.slice(1).flatMap((width, layer) => [["Linear", widths[layer]!, width], ["ReLU"]]);
+  const hidden = widths.slice(1).flatMap((width, layer) => [["Linear", widths[layer], width], ["ReLU"]]);
   return {
     kind: "training",
     operands: [operand(draw, [batch, inputs]), indices(draw, [batch], classes)],

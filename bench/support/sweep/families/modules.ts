@@ -66,7 +66,7 @@ const convolutions = each(
     const shape = channels(draw, rankOf(name), 8);
     const [out, kernel] = [draw.size(2, 96), draw.pick([1, 3, 3, 5])];
     const work = sizeOf(shape) * out * kernel ** rankOf(name);
-    return over(draw, shape, [shape[1]!, work > 2 ** 32 ? 2 : out, kernel], { options: { padding: kernel >> 1 } });
+    return over(draw, shape, [shape[1], work > 2 ** 32 ? 2 : out, kernel], { options: { padding: kernel >> 1 } });
   },
 );
 
@@ -98,7 +98,7 @@ const channelNorms = each(
   layersNamed("BatchNorm1d BatchNorm2d BatchNorm3d InstanceNorm1d InstanceNorm2d InstanceNorm3d"),
   (draw, name) => {
     const shape = channels(draw, rankOf(name));
-    return over(draw, shape, [shape[1]!]);
+    return over(draw, shape, [shape[1]]);
   },
 );
 
@@ -146,7 +146,7 @@ const ofIndices: Family = each(layersNamed("Embedding EmbeddingBag"), (draw, nam
 const ofPictures: Family = {
   "nn.PReLU": (draw) => {
     const shape = channels(draw, 2);
-    return over(draw, shape, [shape[1]!]);
+    return over(draw, shape, [shape[1]]);
   },
   "nn.GroupNorm": (draw) => {
     const [batch, count, ...sides] = channels(draw, 2) as [number, number, ...number[]];

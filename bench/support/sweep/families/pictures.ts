@@ -12,7 +12,7 @@ const rankOf = (name: string): number => Number(/(\d)d/.exec(name)![1]);
 
 /** A batch of channels over a signal, a picture or a volume. */
 function picture(draw: Draw, rank: number, least = 4): number[] {
-  const side = draw.size(least, mostSide[rank]!);
+  const side = draw.size(least, mostSide[rank]);
   const sides = Array.from({ length: rank }, () => Math.max(least, Math.round(side * (0.7 + 0.6 * draw.uniform()))));
   const shape = [draw.size(1, 64), draw.size(1, 256), ...sides];
   return sizeOf(shape) > 2 ** 22 ? picture(draw, rank, least) : shape;

@@ -64,12 +64,12 @@ function einsum(draw: Draw): Drawn {
   const most = 2 ** (26 / letters.length);
   const named = Object.fromEntries(letters.map((letter) => [letter, draw.size(2, most)]));
   const operands = equation
-    .split("->")[0]!
+    .split("->")[0]
     .split(",")
     .map((axes) =>
       operand(
         draw,
-        [...axes].map((letter) => named[letter]!),
+        [...axes].map((letter) => named[letter]),
       ),
     );
   return { operands, args: [equation, at(0), at(1)], gradients: draw.chance(0.2), slack: SLACK };
@@ -181,7 +181,7 @@ export const products: Family = {
   ...each("baddbmm addbmm", (draw, name) => {
     const { sizes: all, operands, ...drawn } = batched(draw);
     const [batch, m, n] = all as [number, number, number];
-    const added = operand(draw, name === "baddbmm" ? [batch, m, n] : [m, n], { dtype: operands[0]!.dtype });
+    const added = operand(draw, name === "baddbmm" ? [batch, m, n] : [m, n], { dtype: operands[0].dtype });
     return { ...drawn, operands: [added, ...operands], slack: 64 };
   }),
   addmm(draw) {

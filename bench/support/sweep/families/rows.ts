@@ -156,7 +156,7 @@ export const rows: Family = {
   ...each("marginRankingLoss cosineEmbeddingLoss tripletMarginLoss", (draw, name) => {
     const [batch, width] = [draw.size(1, 4096), draw.size(2, 256)];
     const shape = name === "marginRankingLoss" ? [batch * width] : [batch, width];
-    const labels = operand(draw, [shape[0]!], { values: { low: 1, high: 1 } });
+    const labels = operand(draw, [shape[0]], { values: { low: 1, high: 1 } });
     const third = name === "tripletMarginLoss" ? operand(draw, shape) : labels;
     return { operands: [operand(draw, shape), operand(draw, shape), third], slack: 64, ...functional(snake(name)) };
   }),

@@ -22,7 +22,7 @@ function joined(draw: Draw): Drawn {
   const [first, dtype] = [draw.anyShape(2 ** 22), draw.float()];
   const dim = draw.integer(0, first.length - 1);
   const count = draw.integer(2, 4);
-  const shapes = Array.from({ length: count }, () => first.with(dim, draw.size(1, first[dim]! * 2)));
+  const shapes = Array.from({ length: count }, () => first.with(dim, draw.size(1, first[dim] * 2)));
   return {
     operands: shapes.map((shape) => operand(draw, shape, { dtype, anyLayout: true })),
     args: [shapes.map((_, position) => at(position)), dim],
@@ -56,13 +56,13 @@ const views: Family = {
   },
   expand: (draw) => {
     const x = operand(draw, [1, draw.size(1, 2 ** 16)]);
-    const size = [draw.size(1, 64), x.shape[1]!];
+    const size = [draw.size(1, 64), x.shape[1]];
     return { operands: [x], args: [at(0), size], theirs: { name: "Tensor.expand" } };
   },
   ...each("select", (draw) => ({ ...one(draw), args: [at(0), 0, 0] })),
   narrow: (draw) => {
     const x = any(draw);
-    return { operands: [x], args: [at(0), 0, 0, Math.max(1, x.shape[0]! >> 1)] };
+    return { operands: [x], args: [at(0), 0, 0, Math.max(1, x.shape[0] >> 1)] };
   },
   slice: (draw) => ({
     operands: [any(draw)],

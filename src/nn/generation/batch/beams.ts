@@ -5,6 +5,7 @@
  * A continuation that ends becomes a result if it is among the best `beams` of the K. The best `beams` of the others
  * stay in the search.
  */
+import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { largestFirst } from "../sampling.ts";
 import type { BatchSettings } from "./options.ts";
@@ -63,7 +64,7 @@ export class BeamSearch {
 
   /** The last token of each beam. */
   get lastTokens(): number[] {
-    return this.running.map(({ tokens }) => tokens.at(-1)!);
+    return this.running.map(({ tokens }) => lastElement(tokens));
   }
 
   /** The beam that each beam continues. */
@@ -79,7 +80,7 @@ export class BeamSearch {
   /** Continues the beams. @param rows for each beam ln p of the next token; they are changed */
   advance(rows: readonly Float32Array[]): void {
     const { numBeams, lengthPenalty, stopTokens, maxTokens } = this.settings;
-    const count = this.running[0]!.tokens.length - this.promptLength;
+    const count = this.running[0].tokens.length - this.promptLength;
     const candidates = this.candidates(rows, count);
     const isFull = this.finished.every(({ isFinished }) => isFinished) && this.settings.earlyStopping === true;
     const divisor = Math.fround((count + 1) ** lengthPenalty);
@@ -87,7 +88,7 @@ export class BeamSearch {
     const next: Beam[] = [];
     this.allEnded = true;
     for (const [at, beam] of candidates.entries()) {
-      const ends = count + 1 >= maxTokens || stopTokens.has(beam.tokens.at(-1)!);
+      const ends = count + 1 >= maxTokens || stopTokens.has(lastElement(beam.tokens));
       this.allEnded &&= ends;
       next.push({ ...beam, score: Math.fround(beam.score + (ends ? WORST : 0)) });
       const isFinished = ends && at < numBeams;
@@ -104,7 +105,7 @@ export class BeamSearch {
   private candidates(rows: readonly Float32Array[], count: number): Beam[] {
     const found: Beam[] = [];
     for (const [from, { tokens, score }] of this.running.entries()) {
-      const row = rows[from]!;
+      const row = rows[from];
       applyRules(row, { tokens, count }, this.settings);
       for (const [token, sum] of topOf(row, score, this.kept))
         found.push({ tokens: [...tokens, token], score: sum, from });
@@ -116,7 +117,7 @@ export class BeamSearch {
   private mayImprove(count: number): boolean {
     const { earlyStopping, lengthPenalty, maxTokens } = this.settings;
     const length = earlyStopping === "never" && lengthPenalty > 0 ? maxTokens : count;
-    const possible = Math.fround(this.running[0]!.score / Math.fround(length ** lengthPenalty));
+    const possible = Math.fround(this.running[0].score / Math.fround(length ** lengthPenalty));
     const worst = Math.min(...this.finished.map(({ score }) => score));
     return this.finished.some(({ isFinished }) => possible > (isFinished ? worst : WORST));
   }
@@ -132,15 +133,15 @@ function topOf(row: Float32Array, score: number, count: number): (readonly [toke
   const top: (readonly [token: number, sum: number])[] = [];
   let worst = -Infinity;
   for (let token = 0; token < row.length; token++) {
-    const sum = Math.fround(row[token]! + score);
+    const sum = Math.fround(row[token] + score);
     if (sum <= worst && top.length === count) continue;
     if (Number.isNaN(sum))
       throw new ArgumentError("generateBatch", "notFinite", "expected logits without NaN; are the weights finite?");
     let at = top.length;
-    while (at > 0 && top[at - 1]![1] < sum) at--;
+    while (at > 0 && top[at - 1][1] < sum) at--;
     top.splice(at, 0, [token, sum]);
     if (top.length > count) top.pop();
-    worst = top.at(-1)![1];
+    worst = lastElement(top)[1];
   }
   return top;
 }
@@ -150,4 +151,4 @@ const best = <T extends { readonly score: number }>(items: readonly T[], count: 
   largestFirst(
     Float64Array.from(items, ({ score }) => score),
     Math.min(count, items.length),
-  ).map((at) => items[at]!);
+  ).map((at) => items[at]);

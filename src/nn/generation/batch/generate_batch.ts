@@ -1,4 +1,5 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { either, instanceOf } from "../../../core/kinds.ts";
 import { type Kind, operand, parameters } from "../../../core/parameters.ts";
@@ -77,13 +78,13 @@ export async function generatedOf(
   lists: readonly (readonly number[])[],
   settings: BatchSettings,
 ): Promise<GeneratedText[][]> {
-  const order = lists.map((_, index) => index).sort((a, b) => lists[b]!.length - lists[a]!.length || a - b);
+  const order = lists.map((_, index) => index).sort((a, b) => lists[b].length - lists[a].length || a - b);
   const found = new Array<GeneratedText[]>(lists.length);
   for (let start = 0; start < order.length; start += settings.batch) {
     const indices = order.slice(start, start + settings.batch);
-    const members = indices.map((index) => lists[index]!);
+    const members = indices.map((index) => lists[index]);
     const results = await generated(model, members, withLimit(model, members, settings));
-    for (const [at, index] of indices.entries()) found[index] = results[at]!;
+    for (const [at, index] of indices.entries()) found[index] = results[at];
   }
   return found;
 }
@@ -145,7 +146,7 @@ async function searched(
     isFirst = false;
   }
   const resultOf = ({ tokens, score }: BeamResult): GeneratedText => {
-    const ends = stopTokens.has(tokens.at(-1)!);
+    const ends = stopTokens.has(lastElement(tokens));
     return { tokens: ends ? tokens.slice(0, -1) : tokens, score, finishReason: ends ? "stop" : "length" };
   };
   return searches.map((search) => search.results().slice(0, numReturnSequences).map(resultOf));
@@ -175,14 +176,16 @@ async function decoded(
     signal?.throwIfAborted();
     for (const [at, text] of texts.entries()) {
       // a text that has ended continues with its last token, and the result is ignored
-      const token = text.isDone ? text.tokens.at(-1)! : chosen(scores[at]!, { tokens: text.tokens, count }, settings);
+      const token = text.isDone
+        ? lastElement(text.tokens)
+        : chosen(scores[at], { tokens: text.tokens, count }, settings);
       if (!text.isDone) text.tokens.push(token);
       text.isDone ||= stopTokens.has(token);
     }
     if (++count >= maxTokens || texts.every(({ isDone }) => isDone)) break;
     const origins = texts.map((_, at) => (count === 1 ? Math.floor(at / results) : at));
     scores = await rows.next(
-      texts.map(({ tokens }) => tokens.at(-1)!),
+      texts.map(({ tokens }) => lastElement(tokens)),
       origins,
     );
   }

@@ -48,7 +48,7 @@ export class Rows implements Disposable {
   next(tokens: readonly number[], origins: readonly number[]): Promise<Float32Array[]> {
     if (origins.length !== this.size || origins.some((row, at) => row !== at)) {
       noGrad(() => this.cache.reorder(origins));
-      this.padding = this.padding && origins.map((row) => this.padding![row]!);
+      this.padding = this.padding && origins.map((row) => this.padding![row]);
     }
     return this.run(tokens.map((token) => [token]));
   }

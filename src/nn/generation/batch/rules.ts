@@ -2,6 +2,7 @@
  * Changes scores of the next token, in the order of `transformers`: the repetition penalty, repeated n-grams, sequences
  * that are excluded, the minimum length, and forced tokens.
  */
+import { lastElement } from "../../../core/collections.ts";
 import type { BatchSettings } from "./options.ts";
 
 /** @internal A text so far. */
@@ -17,12 +18,12 @@ export function applyRules(scores: Float32Array, { tokens, count }: TextSoFar, s
   const { repetitionPenalty, noRepeatNgramSize, badWords, minTokens, maxTokens, stopTokens } = settings;
   if (repetitionPenalty !== 1)
     for (const token of new Set(tokens))
-      scores[token] = scores[token]! < 0 ? scores[token]! * repetitionPenalty : scores[token]! / repetitionPenalty;
+      scores[token] = scores[token] < 0 ? scores[token] * repetitionPenalty : scores[token] / repetitionPenalty;
   if (noRepeatNgramSize > 0) excludeNgrams(scores, tokens, noRepeatNgramSize);
   for (const word of badWords) {
     const before = word.slice(0, -1);
-    const isEnd = word.length === 1 && stopTokens.has(word[0]!);
-    if (!isEnd && endsWith(tokens, before)) scores[word.at(-1)!] = -Infinity;
+    const isEnd = word.length === 1 && stopTokens.has(word[0]);
+    if (!isEnd && endsWith(tokens, before)) scores[lastElement(word)] = -Infinity;
   }
   if (count < minTokens) for (const token of stopTokens) scores[token] = -Infinity;
   if (count === 0 && settings.forcedBeginToken !== undefined) only(scores, settings.forcedBeginToken);
@@ -42,5 +43,5 @@ function excludeNgrams(scores: Float32Array, tokens: readonly number[], size: nu
   const last = tokens.slice(tokens.length - size + 1);
   if (last.length < size - 1) return;
   for (let at = 0; at + size <= tokens.length; at++)
-    if (last.every((token, index) => token === tokens[at + index])) scores[tokens[at + size - 1]!] = -Infinity;
+    if (last.every((token, index) => token === tokens[at + index])) scores[tokens[at + size - 1]] = -Infinity;
 }

@@ -128,7 +128,7 @@ async function run(operation: string, call: Parsed<typeof common>, plan: Languag
   );
   const lists = texts.map((one) => encoded(operation, { model, tokenizer, plan, truncate }, prefix + one));
   const results = await generatedOf(model, lists, settings);
-  return results.map(([best]) => tokenizer.decode(best!.tokens).trim());
+  return results.map(([best]) => tokenizer.decode(best.tokens).trim());
 }
 
 const given = <O extends object>(options: O): Partial<O> => definedOf(options);

@@ -58,7 +58,7 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
     const { x, ...given } = lowered({ ...states, x: input });
     checkInput(name, x, [1, 2], this.inputSize, weights.inputWeight);
     const isBatch = x.rank === 2;
-    const shape = isBatch ? [x.shape[0]!, this.hiddenSize] : [this.hiddenSize];
+    const shape = isBatch ? [x.shape[0], this.hiddenSize] : [this.hiddenSize];
     const state = (kind: "hidden" | "cell"): Tensor => {
       const values = stateOrZeros(name, kind, given[kind], shape, weights.inputWeight);
       return isBatch ? values : unsqueeze(values, 0);

@@ -136,7 +136,7 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
     const weights = Array.from({ length: this.numLayers }, (_, layer) =>
       this.suffixes(layer).map((suffix) => lowered(weightsOf(this, suffix))),
     );
-    const like = weights[0]![0]!.inputWeight;
+    const like = weights[0][0].inputWeight;
     const { x } = lowered({ x: input });
     checkInput(name, x, [2, 3], this.inputSize, like);
     const inputs = lowered(readInputs(name, given, this.#recurrence.hasCell));
@@ -146,7 +146,7 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
     if (length === 0)
       throw new ShapeError(name, "wrongShape", `expected x to have at least one step, got ${x.describe()}`);
     const state = (kind: "hidden" | "cell", width: number): Tensor => {
-      const count = weights.length * weights[0]!.length;
+      const count = weights.length * weights[0].length;
       const shape = isBatch ? [count, batch, width] : [count, width];
       const values = stateOrZeros(name, kind, inputs[kind], shape, like);
       return isBatch ? values : unsqueeze(values, 1);

@@ -58,7 +58,7 @@ export function runNetwork({ recurrence, weights, between }: Network, x: Tensor,
     });
     last.push(...runs.map(({ state }) => state));
     const outputs = runs.map((run) => run.output);
-    const joined = outputs.length === 1 ? outputs[0]! : cat(outputs, { dim: 2 });
+    const joined = outputs.length === 1 ? outputs[0] : cat(outputs, { dim: 2 });
     output = extent ? where(extent.whole, joined, zeros([], { dtype: joined.dtype })) : joined;
   }
   return {
@@ -84,7 +84,7 @@ export function runInKernel(
   const operands = { products, weight: hiddenWeight, bias, hidden, cell };
   if (projection || !hasRecurrentKernel(operands)) return null;
   const run = recurrent(operands, { kind, isReversed });
-  const last = select(run.output, 0, isReversed ? 0 : products.shape[0]! - 1);
+  const last = select(run.output, 0, isReversed ? 0 : products.shape[0] - 1);
   return { output: run.output, state: { hidden: last, cell: run.cell } };
 }
 
@@ -105,7 +105,7 @@ function runDirection(
   let state = initial;
   for (let count = 0; count < inputs.length; count++) {
     const at = isReversed ? inputs.length - 1 - count : count;
-    state = goOn(extent?.steps[at], step(inputs[at]!, state), state);
+    state = goOn(extent?.steps[at], step(inputs[at], state), state);
     outputs[at] = state.hidden;
   }
   return { output: stack(outputs), state };

@@ -81,11 +81,11 @@ export const lstmRecurrence: Recurrence = {
   bias: bothBiases,
   step({ hiddenWeight, projection }) {
     const factor = transpose(hiddenWeight, 0, 1);
-    const size = hiddenWeight.shape[0]! / 4;
+    const size = hiddenWeight.shape[0] / 4;
     return (input, { hidden, cell }) => {
       const [kept, candidate, shown] = split(addmm(input, hidden, factor), [2 * size, size, size], { dim: 1 });
       const [write, forget] = split(sigmoid(kept), size, { dim: 1 });
-      const next: Tensor = add(mul(forget!, cell!), mul(write!, tanh(candidate)));
+      const next: Tensor = add(mul(forget, cell!), mul(write, tanh(candidate)));
       const output: Tensor = mul(sigmoid(shown), tanh(next));
       return { hidden: projection ? linear(output, projection) : output, cell: next };
     };
@@ -104,15 +104,15 @@ export const gruRecurrence: Recurrence = {
   hasCell: false,
   bias: ({ inputBias }) => inputBias,
   step({ hiddenWeight, hiddenBias }) {
-    const size = hiddenWeight.shape[0]! / 3;
+    const size = hiddenWeight.shape[0] / 3;
     return (input, { hidden }) => {
       const [inputGates, inputCandidate] = split(input, [2 * size, size], { dim: 1 });
       const [hiddenGates, hiddenCandidate] = split(linear(hidden, hiddenWeight, hiddenBias), [2 * size, size], {
         dim: 1,
       });
       const [reset, update] = split(sigmoid(add(inputGates, hiddenGates)), size, { dim: 1 });
-      const candidate: Tensor = tanh(add(inputCandidate, mul(reset!, hiddenCandidate)));
-      return { hidden: lerp(candidate, hidden, update!) };
+      const candidate: Tensor = tanh(add(inputCandidate, mul(reset, hiddenCandidate)));
+      return { hidden: lerp(candidate, hidden, update) };
     };
   },
 };

@@ -1,5 +1,6 @@
 /** Blocks and projections of Gemma 3n's parallel residual streams. */
 
+import { lastElement } from "../../../core/collections.ts";
 import { zerosLike } from "../../../ops/creation/full.ts";
 import { add, mul, square, sub } from "../../../ops/elementwise/arithmetic.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
@@ -100,7 +101,7 @@ class AltUp extends Module<[streams: Tensor], Tensor> {
 
   /** Returns the weights of streams for x [batch, tokens, width]: [batch, tokens, streams]. */
   private weightsOf(x: Tensor): Tensor {
-    return tanh(this.router.forward(mul(this.routerNorm.forward(x), 1 / x.shape.at(-1)!)));
+    return tanh(this.router.forward(mul(this.routerNorm.forward(x), 1 / lastElement(x.shape))));
   }
 
   /** @param streams [batch, tokens, streams, width] @returns predictions, the same shape */
@@ -169,7 +170,7 @@ export class AltUpBlock extends DecoderBlock {
       const input = scaled ? mul(computed, this.altUp.scale.forward()) : computed;
       const added = unsqueeze(this.layerInput!.forward(input, inputs.layerInput!), 2);
       // the layer input is added to all streams but the first
-      const others = expand(added, [...corrected.shape.with(2, corrected.shape[2]! - 1)]);
+      const others = expand(added, [...corrected.shape.with(2, corrected.shape[2] - 1)]);
       return { residual: corrected, addition: cat([zerosLike(narrow(corrected, 2, 0, 1)), others], { dim: 2 }) };
     });
   }

@@ -1,4 +1,5 @@
 /** Attention of a {@link Decoder}. */
+import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { anObject, flag, listOf, someNumber } from "../../../core/kinds.ts";
 import { type Kind, named, unlisted } from "../../../core/parameters.ts";
@@ -167,10 +168,10 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     if (bounds && chunk !== undefined) checkChunks(bounds, chunk);
     if (this.#description.sharing?.stores === false) return this.attendToShared(x, inputs);
     const [q, k, v] = this.project(x);
-    const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
+    const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]];
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(this.gatedBy(x, stepped));
-    const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
+    const positions = given ?? cache?.positionsOf(x.shape[1]) ?? 0;
     const rotated = (projected: Tensor, norm: HeadNorm | null) => {
       const heads = this.split(projected, norm);
       return this.unit(rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths));
@@ -197,7 +198,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   private attendToShared(x: Tensor, inputs: AttentionInputs): Tensor {
     const { cache, mask, positions: given, lengths: rowLengths, bounds, isExact } = readInputs([inputs]);
     const { scale, softcap, rope, sharing } = this.#description;
-    const count = x.shape[1]!;
+    const count = x.shape[1];
     const lengths = rowLengths ?? [(cache?.position ?? 0) + count];
     const positions = given ?? cache?.positionsOf(count) ?? 0;
     const queries = rotate(this.split(this.query!.forward(x), this.queryNorm), rope, positions, lengths);
@@ -209,7 +210,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       return toDType(flashAttention(cast, keys, values, { ...options, mask: lastOfMask(mask, keys) }), x.dtype);
     });
     cache?.advance(count);
-    const joined = attended.length === 1 ? attended[0]! : cat(attended, { dim: 0 });
+    const joined = attended.length === 1 ? attended[0] : cat(attended, { dim: 0 });
     return this.output.forward(reshape(transpose(joined, 1, 2), [...x.shape.slice(0, 2), -1]));
   }
 
@@ -227,12 +228,12 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     positions: Tensor<"int32"> | undefined,
   ): Tensor<"bool"> | undefined {
     const { chunk } = this.#description;
-    if (chunk === undefined || keys.shape[2]! <= chunk) return mask;
-    const count = queries.shape[2]!;
+    if (chunk === undefined || keys.shape[2] <= chunk) return mask;
+    const count = queries.shape[2];
     const firsts = positions && Array.from(positions.dataSync()).filter((_, at) => at % count === count - 1);
     // the last token of a row is never padding
     const starts = firsts?.map((last) => Number(last) - count + 1);
-    return chunkMask({ chunk, queries: count, keys: keys.shape[2]!, firsts: starts, mask });
+    return chunkMask({ chunk, queries: count, keys: keys.shape[2], firsts: starts, mask });
   }
 
   private valueNorm(): RMSNorm | null {
@@ -270,10 +271,10 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       this.#description.alibi ||
       this.#description.rotatedNorm ||
       this.#description.sharing ||
-      cache.position + q.shape[1]! > (this.#description.chunk ?? Infinity) ||
-      this.isTempered(cache, q.shape[1]!) ||
+      cache.position + q.shape[1] > (this.#description.chunk ?? Infinity) ||
+      this.isTempered(cache, q.shape[1]) ||
       this.activeDropout() > 0 ||
-      q.shape[1]! > MOST_TOKENS
+      q.shape[1] > MOST_TOKENS
     )
       return null;
     const { scale = 1 / Math.sqrt(headWidth) } = this.#description;
@@ -315,7 +316,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
   private split(x: Tensor, norm: HeadNorm | null, headWidth = this.#description.headWidth): Tensor {
     const normed = this.normalized(x, norm);
-    return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
+    return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2] / headWidth, headWidth]), 1, 2);
   }
 
   /**
@@ -324,7 +325,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
    */
   private normalized(x: Tensor, norm: HeadNorm | null): Tensor {
     const { headWidth, queryKeyNorm, clip } = this.#description;
-    const split = (x: Tensor) => (queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));
+    const split = (x: Tensor) => (queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2] / headWidth, headWidth]));
     const normed = norm ? norm.forward(split(x)) : x;
     return clip === undefined ? normed : clamp(normed, { min: -clip, max: clip });
   }
@@ -351,6 +352,6 @@ function checkChunks(bounds: readonly number[], chunk: number): void {
 
 /** Returns the part of a mask for the last keys, if the cache has dropped earlier ones. */
 function lastOfMask(mask: Tensor<"bool"> | undefined, keys: Tensor): Tensor<"bool"> | undefined {
-  const count = keys.shape[2]!;
-  return mask && mask.shape.at(-1)! > count ? slice(mask, { dim: -1, start: -count }) : mask;
+  const count = keys.shape[2];
+  return mask && lastElement(mask.shape) > count ? slice(mask, { dim: -1, start: -count }) : mask;
 }

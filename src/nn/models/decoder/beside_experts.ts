@@ -1,4 +1,5 @@
 /** Experts that run in parallel with a layer's feed-forward, as in Gemma 4. */
+import { lastElement } from "../../../core/collections.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
 import { rmsNorm } from "../../../ops/normalization/rms_norm.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -38,7 +39,7 @@ export class BesideExperts extends Module<[y: Tensor, x: Tensor], Tensor> {
 
   /** @param y [batch, tokens, width] @param x the same shape @returns the same shape */
   override forward(y: Tensor, x: Tensor): Tensor {
-    const scale = mul(this.routerScale.forward(), x.shape.at(-1)! ** -0.5);
+    const scale = mul(this.routerScale.forward(), lastElement(x.shape) ** -0.5);
     const routed = mul(rmsNorm(x, { eps: this.#eps }), scale);
     const chosen = this.outputNorm.forward(this.experts.forward(this.inputNorm.forward(x), routed));
     return add(this.mlpNorm.forward(y), chosen);

@@ -151,7 +151,7 @@ export class Decoder extends LanguageModel {
     const { embeddingScale = 1 } = this.#description;
     const embedded = this.tokenEmbedding.forward(tokens);
     const scaled = embeddingScale === 1 ? embedded : mul(embedded, embeddingScale);
-    const placed = this.positionEmbedding ? add(scaled, this.embedPositions(positions, tokens.shape[1]!)) : scaled;
+    const placed = this.positionEmbedding ? add(scaled, this.embedPositions(positions, tokens.shape[1])) : scaled;
     const normalized = this.embeddingNorm ? this.embeddingNorm.forward(placed) : placed;
     return this.dropout ? this.dropout.forward(normalized) : normalized;
   }
@@ -200,7 +200,7 @@ export class Decoder extends LanguageModel {
     if (cache) this.#longTexts?.prepare({ tokens, cache, padding });
     if (segments) return [Math.max(...segments.flat())];
     const caches = cache instanceof KeyValueCacheBatch ? cache.caches : [cache];
-    return caches.map((one) => (one?.position ?? 0) + tokens.shape[1]! - leastOf(padding));
+    return caches.map((one) => (one?.position ?? 0) + tokens.shape[1] - leastOf(padding));
   }
 
   private recompute(...[tokens, { cache, padding, length }]: Parameters<Recompute>): void {
@@ -218,7 +218,7 @@ export class Decoder extends LanguageModel {
 
   /** @internal Returns Hugging Face's names of the layers, by path in the model. */
   huggingFaceNames(): Map<string, string> {
-    return new Map(this.places().map(({ path, names }) => [path, names[0]!]));
+    return new Map(this.places().map(({ path, names }) => [path, names[0]]));
   }
 
   /** @internal @throws {ArgumentError} for a model whose weights differ from Hugging Face's stored form. */

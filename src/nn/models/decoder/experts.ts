@@ -1,5 +1,7 @@
 /** A mixture of experts of a {@link Decoder}. */
+
 import { noGrad } from "../../../autograd/modes.ts";
+import { lastElement } from "../../../core/collections.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { zeros } from "../../../ops/creation/full.ts";
@@ -83,19 +85,19 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
 
   /** @param x [..., width] @param routed the input of the router, by default x @returns [..., width] */
   override forward(x: Tensor, routed = x): Tensor {
-    const rows = reshape(x, [-1, x.shape.at(-1)!]);
+    const rows = reshape(x, [-1, lastElement(x.shape)]);
     const { perToken, scale = 1, scalesInputs } = this.#description;
     const { shares, indices } = this.choose(this.routerLogits(routed));
     const scaled = toDType(this.scaled(scale === 1 ? shares : mul(shares, scale), indices), x.dtype);
     const found = this.outputsFor(rows, indices, scalesInputs ? reshape(scaled, [-1, 1]) : undefined);
-    const outputs = reshape(found, [rows.shape[0]!, perToken, rows.shape[1]!]);
+    const outputs = reshape(found, [rows.shape[0], perToken, rows.shape[1]]);
     const weighted = scalesInputs ? outputs : mul(outputs, unsqueeze(scaled, -1));
     const chosen = reshape(sum(weighted, { dim: 1 }), [...x.shape]);
     return this.shared ? add(chosen, this.sharedOf(x, this.shared)) : chosen;
   }
 
   private routerLogits(routed: Tensor): Tensor {
-    return toDType(this.router.forward(reshape(routed, [-1, routed.shape.at(-1)!])), "float32");
+    return toDType(this.router.forward(reshape(routed, [-1, lastElement(routed.shape)])), "float32");
   }
 
   /** Multiplies the weights of experts by the learned numbers. */
@@ -149,7 +151,7 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
     const { count, perToken } = this.#description;
     const chosen = noGrad(() => indices.dataSync());
     const byExpert: number[][] = Array.from({ length: count }, () => []);
-    for (const [slot, expert] of Array.from(chosen, Number).entries()) byExpert[expert]!.push(slot);
+    for (const [slot, expert] of Array.from(chosen, Number).entries()) byExpert[expert].push(slot);
     const outputs = byExpert.flatMap((slots, expert) => {
       if (slots.length === 0) return [];
       const selected = rowsAt(
@@ -157,7 +159,7 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
         Int32Array.from(slots, (slot) => Math.floor(slot / perToken)),
       );
       const input = factors ? mul(selected, rowsAt(factors, Int32Array.from(slots))) : selected;
-      return [this.experts[expert]!.forward(input)];
+      return [this.experts[expert].forward(input)];
     });
     const order = new Int32Array(chosen.length);
     for (const [at, slot] of byExpert.flat().entries()) order[slot] = at;
@@ -172,6 +174,6 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
 
 /** Returns rows by index; a single row is a view. */
 function rowsAt(x: Tensor, index: Int32Array): Tensor {
-  if (index.length === 1) return narrow(x, 0, index[0]!, 1);
+  if (index.length === 1) return narrow(x, 0, index[0], 1);
   return indexSelect(x, 0, tensor(index));
 }

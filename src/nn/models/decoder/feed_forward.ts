@@ -45,7 +45,7 @@ function sparse(x: Tensor, sparsity: number): Tensor {
 
 /** Returns gate and up. */
 const inOrder = ([first, second]: readonly Tensor[], fused: FeedForwardDescription["fused"]) =>
-  fused === "upGate" ? ([second!, first!] as const) : ([first!, second!] as const);
+  fused === "upGate" ? ([second, first] as const) : ([first, second] as const);
 
 /**
  * Computes down(activation(gate(x)) · up(x)), or without a gate down(activation(up(x))).

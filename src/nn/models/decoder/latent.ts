@@ -77,6 +77,6 @@ export class LatentProjection extends Module<[x: Tensor], Projected> {
     const [latent, shared] = split(this.keyValueDown.forward(x), [rank, rotated], { dim: -1 });
     const [keyStill, value] = parted(this.keyValue.forward(this.keyValueNorm.forward(latent)), [still, valueWidth]);
     const keyRotated = expand(unflatten(shared, 2, [1, rotated]), [...x.shape.slice(0, 2), heads, rotated]);
-    return [joined([queryRotated!, queryStill!]), joined([keyRotated, keyStill!]), joined([value!])];
+    return [joined([queryRotated, queryStill]), joined([keyRotated, keyStill]), joined([value])];
   }
 }

@@ -66,7 +66,7 @@ export class LongTexts {
     const { position } = cache;
     const kept = this.keptOf(cache, added.length);
     for (const row of kept.rows) row.length = position;
-    const length = position + added[0]!.length - leastOf(padding);
+    const length = position + added[0].length - leastOf(padding);
     const isLong = length > this.original;
     if (position > 0 && isLong !== kept.isLong) {
       cache.reset();
@@ -74,7 +74,7 @@ export class LongTexts {
       tidy(() => noGrad(() => this.recompute(before, { cache, padding, length })));
     }
     kept.isLong = isLong;
-    for (const [at, row] of kept.rows.entries()) for (const token of added[at]!) row.push(token);
+    for (const [at, row] of kept.rows.entries()) for (const token of added[at]) row.push(token);
   }
 
   private keptOf(cache: KeyValueCache, batch: number): Kept {

@@ -1,5 +1,6 @@
 /** Rotary position embeddings in a {@link Decoder}. Some kinds depend on the length of the text. */
 
+import { lastElement } from "../../../core/collections.ts";
 import type { StepRotation } from "../../../ops/attention/step.ts";
 import { cat } from "../../../ops/join/cat.ts";
 import { rotationOf } from "../../../ops/position/frequencies.ts";
@@ -27,7 +28,7 @@ export function rotate(
       { dim: 0 },
     );
   const where = typeof positions === "number" ? { offset: positions } : { positions };
-  return rope(x, { ...optionsAt(description, x.shape.at(-1)!, lengths[0]!), ...where });
+  return rope(x, { ...optionsAt(description, lastElement(x.shape), lengths[0]), ...where });
 }
 
 const rowOf = (positions: Positions, row: number): Positions =>
@@ -88,10 +89,10 @@ export function stepRotation(
   lengths: readonly number[],
 ): StepRotation | null {
   if (description === undefined) return noRotation;
-  const [known, stretch] = [rotations.get(description), stretchOf(description, lengths[0]!)];
+  const [known, stretch] = [rotations.get(description), stretchOf(description, lengths[0])];
   if (lengths.some((length) => stretchOf(description, length) !== stretch)) return null;
   if (known?.stretch === stretch) return known.rotation;
-  const rotation = stepRotationOf(optionsAt(description, width, lengths[0]!), width);
+  const rotation = stepRotationOf(optionsAt(description, width, lengths[0]), width);
   rotations.set(description, { stretch, rotation });
   return rotation;
 }

@@ -23,11 +23,11 @@ export function scaledByPosition(
 ): Tensor {
   if (temperature === undefined) return queries;
   const { beta, length, offset = 0 } = temperature;
-  const count = queries.shape[2]!;
+  const count = queries.shape[2];
   if (typeof positions !== "number") {
     const steps = floor(div(add(toDType(positions, "float32"), offset), length));
     const factors = add(mul(log(add(steps, 1)), beta), 1);
-    return mul(queries, toDType(reshape(factors, [queries.shape[0]!, 1, count, 1]), queries.dtype));
+    return mul(queries, toDType(reshape(factors, [queries.shape[0], 1, count, 1]), queries.dtype));
   }
   if (positions + count + offset <= length) return queries;
   const factors = Array.from(

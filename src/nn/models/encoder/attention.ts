@@ -78,7 +78,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
   override forward(x: Tensor, { mask, bias, distances, packing, rotation }: EncoderInputs): Tensor {
     const { heads, headWidth, scale, window, rope, causal, alibi } = this.#description;
     const [q, k, v] = this.project(x);
-    const [lengths, positions] = [[x.shape[1]!], packing?.positions ?? 0];
+    const [lengths, positions] = [[x.shape[1]], packing?.positions ?? 0];
     const [queries, keys] = tupleOf(
       [q, k].map((rows) => rotateOnGrid(rotate(this.split(rows), rope, positions, lengths), rotation)),
       2,

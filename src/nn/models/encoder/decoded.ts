@@ -23,9 +23,9 @@ export function decodedStates(decoder: Decoder, tokens: Tensor, lengths: readonl
         Int32Array.from({ length: batch * count }, (_, at) => place(at % count, Math.floor(at / count))),
         { shape: [...shape] },
       );
-    const moved = places((at, row) => Math.max(0, at - padding[row]!), [batch, count]);
+    const moved = places((at, row) => Math.max(0, at - padding[row]), [batch, count]);
     const states = decoder.hiddenStates(takeAlongDim(tokens, moved, { dim: 1 }), { padding });
-    const back = places((at, row) => Math.min(count - 1, at + padding[row]!), [batch, count, 1]);
+    const back = places((at, row) => Math.min(count - 1, at + padding[row]), [batch, count, 1]);
     return takeAlongDim(states, expand(back, [...states.shape]), { dim: 1 });
   });
 }

@@ -134,7 +134,7 @@ export function distanceScores(
 ): Tensor | undefined {
   const chosen = (x: Tensor, embeddings: Tensor, indices: Tensor<"int32">) => {
     const products = matmul(x, transpose(embeddings, -2, -1));
-    return takeAlongDim(products, expand(indices, [...products.shape.slice(0, 3), indices.shape[1]!]), { dim: -1 });
+    return takeAlongDim(products, expand(indices, [...products.shape.slice(0, 3), indices.shape[1]]), { dim: -1 });
   };
   const parts = [
     ofKeys && chosen(queries, ofKeys, distances.ofKeys),

@@ -208,10 +208,10 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     return tidy(() => {
       const embedded = this.embeddings!.forward(tokens, tokenTypes);
       // scores that are computed for all pairs of tokens of a text need rows of one length
-      const packing = this.#description.distances ? undefined : packingOf(lengths, tokens.shape[1]!);
+      const packing = this.#description.distances ? undefined : packingOf(lengths, tokens.shape[1]);
       let x = packing ? packed(embedded, packing) : embedded;
-      const inputsOf = packing ? () => ({ ...plainInputs, packing }) : this.blockInputs(tokens.shape[1]!, lengths);
-      for (const index of this.#description.order) x = this.blocks[index]!.forward(x, inputsOf(index));
+      const inputsOf = packing ? () => ({ ...plainInputs, packing }) : this.blockInputs(tokens.shape[1], lengths);
+      for (const index of this.#description.order) x = this.blocks[index].forward(x, inputsOf(index));
       const states = this.finalNorm ? this.finalNorm.forward(x) : x;
       return packing ? unpacked(states, packing) : states;
     });
@@ -226,7 +226,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
       const scores = (table: Embedding) =>
         bucketScores(table, { ...distances, queries: count, keys: count, bothWays: true });
       const bias = this.distanceEmbedding ? scores(this.distanceEmbedding) : undefined;
-      return (block) => ({ mask, bias: bias ?? scores(this.distanceEmbeddings[block]!), distances: undefined });
+      return (block) => ({ mask, bias: bias ?? scores(this.distanceEmbeddings[block]), distances: undefined });
     }
     if (!distances) return () => ({ ...plainInputs, mask });
     const embeddings = unsqueeze(this.distanceEmbedding!.weight, 0);
@@ -238,7 +238,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
   private checkTokens(tokens: Tensor): void {
     const name = "Encoder";
     checkTokenMatrix(name, tokens);
-    if (tokens.shape[1]! > this.contextLength)
+    if (tokens.shape[1] > this.contextLength)
       throw new ShapeError(
         name,
         "sequenceTooLong",

@@ -1,5 +1,6 @@
 /** Rotary positions of tokens on a grid: one half of the angles depends on the row, the other half on the column. */
 
+import { lastElement } from "../../../core/collections.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul, sub } from "../../../ops/elementwise/arithmetic.ts";
 import { cat } from "../../../ops/join/cat.ts";
@@ -16,7 +17,7 @@ export interface GridRotation {
 /** @internal Rotates the pairs (i, i + headWidth / 2) of x [batch, heads, tokens, headWidth]. */
 export function rotateOnGrid(x: Tensor, rotation: GridRotation | undefined): Tensor {
   if (!rotation) return x;
-  const half = x.shape.at(-1)! / 2;
+  const half = lastElement(x.shape) / 2;
   const [first, second] = [narrow(x, -1, 0, half), narrow(x, -1, half, half)];
   const { cos, sin } = rotation;
   const turned = [sub(mul(first, cos), mul(second, sin)), add(mul(second, cos), mul(first, sin))];

@@ -1,4 +1,5 @@
 /** Computes only the tokens of texts, without padding, in a batch whose rows have different lengths. */
+import { lastElement } from "../../../core/collections.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { embedding } from "../../../ops/embedding/embedding.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
@@ -20,13 +21,13 @@ export interface Packing {
 export function packingOf(lengths: readonly number[] | undefined, count: number): Packing | undefined {
   if (!lengths?.some((length) => length < count)) return undefined;
   const bounds = [0];
-  for (const length of lengths) bounds.push(bounds.at(-1)! + length);
-  const total = bounds.at(-1)!;
+  for (const length of lengths) bounds.push(lastElement(bounds) + length);
+  const total = lastElement(bounds);
   const [positions, places] = [new Int32Array(total), new Int32Array(total)];
   const origins = new Int32Array(lengths.length * count);
   for (const [row, length] of lengths.entries())
     for (let at = 0; at < length; at++) {
-      const [packed, padded] = [bounds[row]! + at, row * count + at];
+      const [packed, padded] = [bounds[row] + at, row * count + at];
       positions[packed] = at;
       places[packed] = padded;
       origins[padded] = packed;
@@ -45,4 +46,4 @@ export const packed = (x: Tensor, { places }: Packing): Tensor => embedding(plac
 /** @param x [1, tokens of all texts, width] @returns [batch, count, width]; padding has the values of some token */
 export const unpacked = (x: Tensor, { origins }: Packing): Tensor => embedding(origins, rowsOf(x));
 
-const rowsOf = (x: Tensor): Tensor => reshape(x, [-1, x.shape.at(-1)!]);
+const rowsOf = (x: Tensor): Tensor => reshape(x, [-1, lastElement(x.shape)]);

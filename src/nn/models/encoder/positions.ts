@@ -1,4 +1,5 @@
 /** Embeddings of positions: learned rows, or fixed sines and cosines. */
+import { lastElement } from "../../../core/collections.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
@@ -24,7 +25,7 @@ export function positionRows(
   start = 0,
 ): Tensor {
   const { padding, first = 0, sinusoids } = description;
-  const [count, width] = [tokens.shape[1]!, shape.at(-1)!];
+  const [count, width] = [tokens.shape[1], lastElement(shape)];
   if (padding === undefined) {
     const from = first + start;
     return table ? table.rowsFrom(from, count) : toDType(sinusoidRows(sinusoids!, from, count, width), dtype);

@@ -140,13 +140,13 @@ export class SentenceHead extends Module<[states: Tensor, lengths: readonly numb
   override forward(states: Tensor, lengths: readonly number[]): Tensor {
     const { poolings, steps } = this.#description;
     const parts = poolings.map((pooling) => pooled(states, pooling, lengths));
-    let x = parts.length === 1 ? parts[0]! : cat(parts, { dim: 1 });
+    let x = parts.length === 1 ? parts[0] : cat(parts, { dim: 1 });
     let layer = 0;
     for (const step of steps)
       x =
         step.kind === "normalize"
           ? normalize(x, { dim: 1 })
-          : sentenceActivations[step.activation](this.layers[layer++]!.forward(x));
+          : sentenceActivations[step.activation](this.layers[layer++].forward(x));
     return x;
   }
 }

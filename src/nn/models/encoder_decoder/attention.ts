@@ -88,7 +88,7 @@ export class CausalAttention extends DecoderProjections<[inputs: CausalInputs]> 
     const attend: Attend = (queries, { keys, values }) =>
       flashAttention(queries, keys, values, { scale: this.scale, causal: true, bias });
     const attended = cache?.attend(queries, { keys, values }, attend) ?? attend(queries, { keys, values });
-    return this.join(attended, x.shape[0]!, x.shape[1]!);
+    return this.join(attended, x.shape[0], x.shape[1]);
   }
 }
 
@@ -108,14 +108,14 @@ export class CrossAttention extends DecoderProjections<[inputs: CrossInputs]> {
   /** Computes keys and values of the encoder's result: [texts, heads, tokens, headWidth]. */
   keysAndValues(states: Tensor): KeysAndValues {
     const [keys, values] = [this.key, this.value].map((layer) => this.split(layer.forward(states)));
-    return { keys: keys!, values: values! };
+    return { keys: keys, values: values };
   }
 
   /** @param x [rows, tokens, width]; rows is a multiple of the number of texts @returns [rows, tokens, width] */
   override forward(x: Tensor, { held: { keys, values }, mask }: CrossInputs): Tensor {
     const [rows, tokens] = tupleOf(x.shape, 3);
     // the tokens of all rows of a text are queries of one attention, so that keys and values are not repeated
-    const queries = this.split(reshape(this.query.forward(x), [keys.shape[0]!, -1, keys.shape[1]! * keys.shape[3]!]));
+    const queries = this.split(reshape(this.query.forward(x), [keys.shape[0], -1, keys.shape[1] * keys.shape[3]]));
     return this.join(flashAttention(queries, keys, values, { scale: this.scale, mask }), rows, tokens);
   }
 }

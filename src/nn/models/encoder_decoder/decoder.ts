@@ -65,7 +65,7 @@ export class CrossDecoder extends Module<[tokens: Tensor, inputs: CrossDecoderIn
   /** @param tokens integers, [rows, tokens] @returns hidden states [rows, tokens, width] */
   override forward(tokens: Tensor, { encoded, cache, embedding }: CrossDecoderInputs): Tensor {
     const start = cache?.position ?? 0;
-    const count = tokens.shape[1]!;
+    const count = tokens.shape[1];
     let x = this.embed(tokens, this.tokenEmbedding ?? embedding, start);
     const biasOf = this.biases(count, start + count);
     for (const [index, block] of this.blocks.entries()) {
@@ -91,6 +91,6 @@ export class CrossDecoder extends Module<[tokens: Tensor, inputs: CrossDecoderIn
     if (distances?.kind !== "buckets") return () => undefined;
     const scores = (table: Embedding) => bucketScores(table, { ...distances, queries, keys, bothWays: false });
     const shared = this.distanceEmbedding ? scores(this.distanceEmbedding) : undefined;
-    return (block) => shared ?? scores(this.distanceEmbeddings[block]!);
+    return (block) => shared ?? scores(this.distanceEmbeddings[block]);
   }
 }

@@ -220,12 +220,12 @@ export class EncoderDecoder extends Module<
   shiftRight(labels: Tensor, ignoreIndex = -100): Tensor<"int32"> {
     checkTokenMatrix("EncoderDecoder", labels);
     const { startToken, paddingToken, shiftsLast } = this.#description;
-    const count = labels.shape[1]!;
+    const count = labels.shape[1];
     const numbers: readonly number[] = Array.from<number | bigint, number>(labels.dataSync(), Number);
     const given = numbers.map((label) => (label === ignoreIndex ? paddingToken : label));
     const first = (row: number): number | undefined =>
       shiftsLast ? given.slice(row, row + count).findLast((label) => label !== paddingToken) : startToken;
-    const shifted = Int32Array.from(given, (_, at) => (at % count === 0 ? (first(at) ?? startToken) : given[at - 1]!));
+    const shifted = Int32Array.from(given, (_, at) => (at % count === 0 ? (first(at) ?? startToken) : given[at - 1]));
     return tensor(shifted, { shape: [...labels.shape] });
   }
 
@@ -238,7 +238,7 @@ export class EncoderDecoder extends Module<
   huggingFaceNames(): Map<string, string> {
     const { architecture } = this.#description;
     const places = encoderDecoderPlaces(architecture as EncoderDecoderName, this.#description);
-    return new Map(places.map(({ path, names }) => [path, names[0]!]));
+    return new Map(places.map(({ path, names }) => [path, names[0]]));
   }
 
   private checkTargets(tokens: Tensor, encoded: EncodedTexts, before: number): void {

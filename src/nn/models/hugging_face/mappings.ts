@@ -54,7 +54,7 @@ export function huggingFaceState(module: Module, mappings: readonly TensorMappin
   checkUnquantized(module);
   const state = module.stateDict();
   return Object.fromEntries(
-    mappings.map(({ names, parameter, view = (x) => x }) => [names[0]!, noGrad(() => view(state[parameter]!))]),
+    mappings.map(({ names, parameter, view = (x) => x }) => [names[0], noGrad(() => view(state[parameter]))]),
   );
 }
 
@@ -89,10 +89,10 @@ export function loadMapped(
       `expected tensors by name or an open safetensors file, got ${describeValue(tensors)}`,
     );
   const views = huggingFaceState(module, mappings);
-  const targets = new Map(mappings.map(({ names }) => [views[names[0]!]!, names]));
+  const targets = new Map(mappings.map(({ names }) => [views[names[0]], names]));
   const fromFile = isSource(tensors);
   const names = fromFile ? tensors.names : Object.keys(tensors);
-  const read = (name: string): Tensor => (fromFile ? tensors.tensor(name) : tensors[name]!);
+  const read = (name: string): Tensor => (fromFile ? tensors.tensor(name) : tensors[name]);
   const state = Object.fromEntries(names.filter((name) => !ignored.test(name)).map((name) => [name, read(name)]));
   return loadInto(module.constructor.name, targets, state, { ...options, convert: true, consume: fromFile });
 }

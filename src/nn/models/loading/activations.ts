@@ -16,7 +16,7 @@ const activations: Readonly<Record<string, FeedForwardDescription["activation"]>
 /** @internal Reads the name of an activation. @throws {ArgumentError} `unknownActivation` */
 export function activationOf(config: Settings, name: string): FeedForwardDescription["activation"] {
   const activationName = config.textIfAny(name) ?? "";
-  if (Object.hasOwn(activations, activationName)) return activations[activationName]!;
+  if (Object.hasOwn(activations, activationName)) return activations[activationName];
   const list = Object.keys(activations).join(", ");
   throw config.refused("unknownActivation", `expected ${name} to be one of ${list}, got "${activationName}"`);
 }

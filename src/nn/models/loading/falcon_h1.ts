@@ -46,5 +46,5 @@ export const falconH1Attention = (config: Settings, headWidth: number): Partial<
 /** Returns the factors of the feed-forward. */
 export function falconH1FeedForward(config: Settings): FeedForwardDescription["factors"] {
   const [gate, output] = factorsOf(config, "mlp_multipliers", 2);
-  return { gate: gate!, output: output! };
+  return { gate: gate, output: output };
 }

@@ -76,7 +76,7 @@ function replaceLayer(
   const replaced = layer instanceof Linear ? new QuantizedLinear(weight, layer.bias) : new QuantizedEmbedding(weight);
   replaced.precision = precision;
   replaced.training = false;
-  Reflect.set(modules.get(above)!, name!, replaced);
+  Reflect.set(modules.get(above)!, name, replaced);
   modules.set(path, replaced);
 }
 
@@ -119,7 +119,7 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
   if (change?.kind === "heads") return rowsOfHeads(read, change);
-  if (change?.kind === "after") return narrow(read, 0, change.first, read.shape[0]! - change.first);
+  if (change?.kind === "after") return narrow(read, 0, change.first, read.shape[0] - change.first);
   if (change?.kind !== "part") return read;
   const item = part(read, change.index);
   const matrix = change.transposed && item.rank === 2 ? transpose(item, 0, 1) : item;
@@ -128,7 +128,7 @@ function changedBy(read: Tensor, change: Change | undefined): Tensor {
 
 /** Returns the rows of a checkpoint's weight that belong to a parameter. */
 function someRows(x: Tensor, { alternate, half }: Change & { readonly kind: "part" }): Tensor {
-  if (half !== undefined) return narrow(x, 0, (half * x.shape[0]!) / 2, x.shape[0]! / 2);
+  if (half !== undefined) return narrow(x, 0, (half * x.shape[0]) / 2, x.shape[0] / 2);
   return alternate === undefined ? x : alternateRows(x, alternate);
 }
 
@@ -160,7 +160,7 @@ function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype:
   const isWhole = change.alternate === undefined && change.half === undefined;
   const packed = isWhole ? whole : contiguous(someRows(whole, change));
   const [rows, ...columns] = read.shape.slice(1);
-  const shape = [isWhole ? rows! : rows! / 2, ...columns];
+  const shape = [isWhole ? rows : rows / 2, ...columns];
   return retyped(new QuantizedTensor(read.format, shape, read.dtype, { packed: keep(packed) }), dtype);
 }
 

@@ -71,7 +71,7 @@ function checkShared(config: Settings, kinds: readonly string[]): void {
 function sharingOf(config: Settings, index: number): LayerDescription["attention"]["sharing"] {
   const [kinds, first] = [config.get("layer_types") as string[], firstShared(config)];
   if (first === kinds.length) return undefined;
-  const name = kinds[index]!;
+  const name = kinds[index];
   if (index >= first) return { name, stores: false };
   return kinds.lastIndexOf(name, first - 1) === index ? { name, stores: true } : undefined;
 }

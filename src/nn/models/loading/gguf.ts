@@ -79,7 +79,7 @@ export function describeGguf(file: GgufReader): Described {
 
 /** Describes an architecture by the fields of its config, with the parts and the rotation that the file has. */
 function describeFurther(architecture: string, context: GgufContext): Described {
-  const { name: named, config } = ggufConfigs[architecture]!;
+  const { name: named, config } = ggufConfigs[architecture];
   const name = typeof named === "function" ? named(context) : named;
   const fields = Object.entries(config(context)).filter(([, value]) => value !== undefined);
   const own = { ...context, name };

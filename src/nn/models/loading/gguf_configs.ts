@@ -328,7 +328,7 @@ function ernie(context: GgufContext): Fields {
   const { settings } = context;
   const hidden = settings.whole("expert_feed_forward_length");
   const block = eachHas(context, "ffn_up_shexp.weight").indexOf(true);
-  const rows = block < 0 ? 0 : context.file.info(`blk.${block}.ffn_up_shexp.weight`).shape[0]!;
+  const rows = block < 0 ? 0 : context.file.info(`blk.${block}.ffn_up_shexp.weight`).shape[0];
   return {
     ...{ ...llama(context), moe_intermediate_size: hidden, moe_num_experts: settings.whole("expert_count") },
     ...{ moe_k: settings.whole("expert_used_count"), moe_num_shared_experts: rows / hidden },

@@ -53,7 +53,7 @@ function restored(source: WeightSource, name: string): Restored | undefined {
   const [keys, values] = [`${block}attn_k_b.weight`, `${block}attn_v_b.weight`];
   if (!source.has(keys) || !source.has(values)) return undefined;
   const [heads, rank, width] = source.describe(keys).shape as [number, number, number];
-  const shape = [heads * (width + source.describe(values).shape[1]!), rank];
+  const shape = [heads * (width + source.describe(values).shape[1]), rank];
   const read = () => reshape(cat([transpose(plain(source, keys), 1, 2), plain(source, values)], 1), shape);
   return { shape, from: [keys, values], read };
 }

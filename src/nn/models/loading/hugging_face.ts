@@ -412,7 +412,7 @@ function everyOf(windows: Architecture["windows"], config: Settings): number {
 function slides(types: unknown, config: Settings, index: number): boolean {
   const count = config.whole("num_hidden_layers");
   const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(kindsOfLayers, type);
-  if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]]!;
+  if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]];
   throw config.wrong(
     "layer_types",
     `a list of ${count} values, each ${Object.keys(kindsOfLayers).join(" or ")}`,

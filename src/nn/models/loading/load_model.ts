@@ -220,7 +220,7 @@ function withoutUnused(source: WeightSource, layers: DecoderDescription["layers"
   const isUnused = (name: string) => {
     const [, index, part = ""] = /^model\.(?:language_model\.)?layers\.(\d+)\.(.*)/.exec(name) ?? [];
     if (index === undefined || Number(index) >= layers.length) return index !== undefined;
-    return layers[Number(index)]!.attention.sharing?.stores === false && /^self_attn\.[kv]_(proj|norm)\./.test(part);
+    return layers[Number(index)].attention.sharing?.stores === false && /^self_attn\.[kv]_(proj|norm)\./.test(part);
   };
   return { ...source, isNeutral: (name) => isUnused(name) || (source.isNeutral?.(name) ?? false) };
 }
@@ -258,7 +258,7 @@ function withMmproj(text: GgufReader, path: string): Opened {
 
 /** The dtype of the token embedding, so that the largest weights can be mapped. */
 function defaultDType({ places, source }: Opened, quantize: QuantizedFormat | undefined): FloatDType {
-  const name = places[0]!.names.map((path) => `${path}.weight`).find((key) => source.has(key));
+  const name = places[0].names.map((path) => `${path}.weight`).find((key) => source.has(key));
   const dtype = name === undefined ? null : source.describe(name).dtype;
   return quantize === undefined && dtype !== null && isFloat(dtype) ? dtype : "float32";
 }

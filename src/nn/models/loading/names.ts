@@ -126,7 +126,7 @@ function* gemmaPathsOf({ layerInput, scaled, altUp, beside }: LayerDescription):
     ...{ layerInput, altUp, lowRank: altUp, beside, scale: scaled },
   };
   for (const path of Object.keys(gemmaParts)) {
-    if (!isHere[path.split(".")[0]!]) continue;
+    if (!isHere[path.split(".")[0]]) continue;
     const isSplit = path.endsWith(".gateUp") && beside?.fused === false;
     yield* isSplit ? [path.replace("gateUp", "gate"), path.replace("gateUp", "up")] : [path];
   }
@@ -208,12 +208,12 @@ function blockPlaces(
   const named = (at: string) => at.split("|").flatMap((own) => prefixes(index).map((prefix) => `${prefix}${own}`));
   const [, norm, head] = /^(.*)\.norms\.(\d+)$/.exec(path) ?? [];
   if (norm !== undefined) {
-    const own = names[norm]!.replace("#", head!);
+    const own = names[norm].replace("#", head);
     // a weight for each head: one tensor for all heads, unless the name has the index of the head
     const part = { kind: "part", index: Number(head) } as const;
     return [{ path: `blocks.${index}.${path}`, names: named(own), change: own === names[norm] ? part : undefined }];
   }
-  const tensorName = names[path]!;
+  const tensorName = names[path];
   if (!path.includes("#")) return [{ path: `blocks.${index}.${path}`, names: named(tensorName), change }];
   const experts = path.startsWith("beside.") ? layer.beside!.experts! : layer.feedForward.experts!;
   return Array.from({ length: experts.count }, (_, expert) => ({

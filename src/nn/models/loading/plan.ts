@@ -148,13 +148,13 @@ function changeOf(stored: StoredTensor, change: Change | undefined): Change | un
 function shapeAfter(shape: Shape, change: Change | undefined, wanted: Shape): Shape | undefined {
   if (change?.kind === "reshaped") return elementCount(shape) === elementCount(wanted) ? wanted : shape;
   if (change?.kind === "transposed") return shape.toReversed();
-  if (change?.kind === "after") return [shape[0]! - change.first, ...shape.slice(1)];
+  if (change?.kind === "after") return [shape[0] - change.first, ...shape.slice(1)];
   if (change?.kind === "heads") {
-    const groups = shape[0]! / (change.of * change.headWidth);
+    const groups = shape[0] / (change.of * change.headWidth);
     return Number.isInteger(groups) ? [groups * change.count * change.headWidth, ...shape.slice(1)] : undefined;
   }
   if (change?.kind !== "part") return shape;
-  if (change.index >= shape[0]! || shape.length < 2) return undefined;
+  if (change.index >= shape[0] || shape.length < 2) return undefined;
   const [rows = 0, ...columns] = change.transposed && shape.length === 3 ? shape.slice(1).reverse() : shape.slice(1);
   return [change.alternate === undefined && change.half === undefined ? rows : rows / 2, ...columns];
 }
@@ -163,7 +163,7 @@ type Target = Pick<Step, "path" | "end" | "name" | "stored" | "change" | "shape"
 
 function stepOf(target: Target, module: Module, storing: Storing): Step {
   const { stored, change, shape } = target;
-  const parts = change?.kind === "part" ? stored.shape[0]! : 1;
+  const parts = change?.kind === "part" ? stored.shape[0] : 1;
   const size = stored.byteLength / parts;
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
@@ -199,7 +199,7 @@ function wantedOf(
     /^tower\.|\.(router|sharedGate)$/.test(path) ||
     (module instanceof Embedding && !/(^|\.)(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
-  return formatFor(quantize, shape[1]!) ?? dtype;
+  return formatFor(quantize, shape[1]) ?? dtype;
 }
 
 const isRms = (module: Module): boolean => !("bias" in module);
@@ -239,7 +239,7 @@ export function reportOf(
   availableBytes: number,
 ): MemoryReport {
   const sum = (value: (step: Step) => number) => steps.reduce((total, step) => total + value(step), 0);
-  const perPart = ({ stored, change }: Step) => stored.byteLength / (change?.kind === "part" ? stored.shape[0]! : 1);
+  const perPart = ({ stored, change }: Step) => stored.byteLength / (change?.kind === "part" ? stored.shape[0] : 1);
   const formats: Record<string, number> = {};
   for (const { becomes } of steps) {
     const name = isDType(becomes) ? becomes : formatName(becomes);

@@ -69,7 +69,7 @@ function proportional(rope: Settings, { row, headWidth }: ScalingContext): Scali
 
 /** Types of scaling of architectures that support only LongRoPE. */
 const longRopeAlone: typeof scalings = {
-  default: scalings["default"]!,
+  default: scalings["default"],
   longrope: longRope,
   su: longRope,
   yarn: longRope,
@@ -94,7 +94,7 @@ function longRope(rope: Settings, context: ScalingContext): Scaling {
   const attentionFactor = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
   const [short, long] = ["short_factor", "long_factor"].map((name) => factorsOf(rope, name, context.dim / 2));
   return {
-    ...{ type: "longrope", short: short!, long: long!, originalContextLength: original },
+    ...{ type: "longrope", short: short, long: long, originalContextLength: original },
     attentionFactor: rope.positiveIfAny("attention_factor") ?? attentionFactor,
   };
 }

@@ -149,7 +149,7 @@ function convolutionsOf(config: Settings): ConvolutionDescription[] {
   );
   if (kernels.length !== widths.length || strides.length !== widths.length)
     throw config.wrong("conv_dim", "a list as long as conv_kernel and conv_stride", widths);
-  return widths.map((width, at) => ({ width, kernel: kernels[at]!, stride: strides[at]! }));
+  return widths.map((width, at) => ({ width, kernel: kernels[at], stride: strides[at] }));
 }
 
 /** Reads the symbols of a folder; undefined if it has no `vocab.json`. */

@@ -1,3 +1,4 @@
+import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { aNumber, instanceOf, listOf, text } from "../../../core/kinds.ts";
 import { positive } from "../../../core/options.ts";
@@ -76,7 +77,7 @@ export function lora<M extends AdaptableModel>(model: M, options: LoraOptions): 
 export function lora(...values: unknown[]): LoraAdapter<AdaptableModel> {
   const { model, rank, alpha = rank, targets, dropout, generator } = loraParameters(values);
   const layers = linearLayers(model);
-  const isTarget = (path: string) => targets.includes(path.split(".").at(-1)!);
+  const isTarget = (path: string) => targets.includes(lastElement(path.split(".")));
   const chosen = new Map([...layers].filter(([path]) => isTarget(path)));
   const has = new Set([...layers.keys()].map((path) => path.split(".").at(-1)));
   const unknown = targets === usualTargets ? undefined : targets.find((target) => !has.has(target));
@@ -201,7 +202,7 @@ export class LoraAdapter<M extends AdaptableModel = Decoder> {
     const modules = this.model.namedModules();
     for (const [path, layer] of this.layers) {
       const [, above, name] = /^(.*)\.([^.]+)$/.exec(path)!;
-      Reflect.set(modules.get(above!)!, name!, choose(layer));
+      Reflect.set(modules.get(above)!, name, choose(layer));
     }
   }
 

@@ -172,11 +172,11 @@ function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, stri
 function inOrder(model: AdaptableModel, path: string, rows: Tensor, order: "huggingFace" | "llamaCpp"): Tensor {
   const [, layer, name] = /^blocks\.(\d+)\.attention\.(query|key)$/.exec(path) ?? [];
   if (layer === undefined || !(model instanceof Decoder)) return rows;
-  const { attention } = model.description.layers[Number(layer)]!;
+  const { attention } = model.description.layers[Number(layer)];
   if (attention.rope?.interleaved !== true) return rows;
   const { heads, keyValueHeads, headWidth } = attention;
   const halves = order === "huggingFace" ? [headWidth / 2, 2] : [2, headWidth / 2];
-  const parts = reshape(rows, [name === "query" ? heads : keyValueHeads, ...halves, rows.shape[1]!]);
+  const parts = reshape(rows, [name === "query" ? heads : keyValueHeads, ...halves, rows.shape[1]]);
   return reshape(transpose(parts, 1, 2), [...rows.shape]);
 }
 

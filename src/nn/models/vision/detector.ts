@@ -118,7 +118,7 @@ export class ObjectDetector extends Module<[pixels: Tensor], Detections> {
   override forward(pixels: Tensor): Detections {
     const states = this.vision.hiddenStates(pixels);
     const count = this.#description.vision.patches.detectionTokens!;
-    const found = narrow(states, 1, states.shape[1]! - count, count);
+    const found = narrow(states, 1, states.shape[1] - count, count);
     return { logits: this.labelHead.forward(found), boxes: sigmoid(this.boxHead.forward(found)) };
   }
 }

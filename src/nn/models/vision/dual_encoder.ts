@@ -97,7 +97,7 @@ export class DualEncoder extends Module<[pixels: Tensor, tokens: Tensor], Tensor
 
   /** @internal Returns Hugging Face's names of the layers, by path in the model. */
   huggingFaceNames(): Map<string, string> {
-    return new Map(placesIn(this).map(({ path, names }) => [path, names[0]!]));
+    return new Map(placesIn(this).map(({ path, names }) => [path, names[0]]));
   }
 
   /** @internal Encoders have no cache. */
@@ -181,7 +181,7 @@ export class DualEncoder extends Module<[pixels: Tensor, tokens: Tensor], Tensor
 
   private pooled(tokens: Tensor, states: Tensor): Tensor {
     const pooling = this.#description.textPooling;
-    if (pooling.kind === "padded") return select(states, 1, states.shape[1]! - 1);
+    if (pooling.kind === "padded") return select(states, 1, states.shape[1] - 1);
     const marks = pooling.kind === "end" ? toDType(eq(tokens, pooling.token), "int32") : tokens;
     const at = reshape(argmax(marks, { dim: 1 }), [-1, 1, 1]);
     return select(takeAlongDim(states, at, { dim: 1 }), 1, 0);

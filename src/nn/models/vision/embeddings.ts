@@ -57,7 +57,7 @@ export function positionsOn(
   const { image, positions, detectionTokens = 0 } = description;
   const { placed } = tokensBefore(description);
   const trained = gridOf(description, image);
-  const [count, width] = [trained[0] * trained[1], weight.shape[1]!];
+  const [count, width] = [trained[0] * trained[1], weight.shape[1]];
   const [before, patches] = [narrow(weight, 0, 0, placed), narrow(weight, 0, placed, count)];
   const after = narrow(weight, 0, placed + count, detectionTokens);
   if (positions.kind !== "learned" || (trained[0] === grid[0] && trained[1] === grid[1]))
@@ -117,10 +117,10 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
     const firstOf = [classToken, distillationToken].flatMap((table) => (table ? [table.weight] : []));
     const named = firstOf.map((weight, at) => (tables ? add(weight, narrow(tables.before, 0, at, 1)) : weight));
     const before = [...named, ...(registers ? [registers.weight] : [])].map((rows) =>
-      expand(rows, [pixels.shape[0]!, ...rows.shape]),
+      expand(rows, [pixels.shape[0], ...rows.shape]),
     );
     const after = detectionTokens
-      ? [expand(add(detectionTokens.weight, tables!.after), [pixels.shape[0]!, ...detectionTokens.weight.shape])]
+      ? [expand(add(detectionTokens.weight, tables!.after), [pixels.shape[0], ...detectionTokens.weight.shape])]
       : [];
     const tokens = before.length + after.length > 0 ? cat([...before, placed, ...after], 1) : placed;
     return norm ? norm.forward(tokens) : tokens;
@@ -131,6 +131,6 @@ export class VisionEmbeddings extends Module<[pixels: Tensor], Tensor> {
     if (patch instanceof Conv2d) return transpose(flatten(patch.forward(pixels), 2), 1, 2);
     const { channels, size } = this.#description;
     const split = reshape(pixels, [-1, channels, rows, size[0], columns, size[1]]);
-    return patch.forward(reshape(permute(split, [0, 2, 4, 3, 5, 1]), [pixels.shape[0]!, rows * columns, -1]));
+    return patch.forward(reshape(permute(split, [0, 2, 4, 3, 5, 1]), [pixels.shape[0], rows * columns, -1]));
   }
 }

@@ -15,10 +15,10 @@ export const tokensOf = (planes: Tensor): Tensor => transpose(flatten(planes, 2)
 
 /** @internal [batch, rows · columns, channels] → [batch, channels, rows, columns] */
 export const planesOf = (tokens: Tensor, [rows, columns]: Grid): Tensor =>
-  reshape(transpose(tokens, 1, 2), [tokens.shape[0]!, tokens.shape[2]!, rows, columns]);
+  reshape(transpose(tokens, 1, 2), [tokens.shape[0], tokens.shape[2], rows, columns]);
 
 /** @internal Height and width of planes [batch, channels, rows, columns]. */
-export const gridOfPlanes = ({ shape }: Tensor): Grid => [shape[2]!, shape[3]!];
+export const gridOfPlanes = ({ shape }: Tensor): Grid => [shape[2], shape[3]];
 
 /**
  * Batch normalization with fixed statistics, as a factor and an offset of each channel: weight = γ / √(variance + eps)

@@ -90,7 +90,7 @@ export class AttentionPooling extends Module<[states: Tensor], Tensor> {
     const heads = (x: Tensor) => transpose(unflatten(x, 2, [this.#heads, width / this.#heads]), 1, 2);
     const [query] = parts(expand(probe.weight, [batch, 1, width]));
     const [, key, value] = parts(states);
-    const attended = transpose(flashAttention(heads(query!), heads(key!), heads(value!)), 1, 2);
+    const attended = transpose(flashAttention(heads(query), heads(key), heads(value)), 1, 2);
     const x = output.forward(reshape(attended, [batch, width]));
     return add(x, feedForward.forward(norm.forward(x)));
   }

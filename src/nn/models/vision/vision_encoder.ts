@@ -241,7 +241,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     const { of } = this.#description.head!;
     const { all } = tokensBefore(this.#description.patches);
     const first = () => select(states, 1, 0);
-    const patches = () => mean(narrow(states, 1, all, states.shape[1]! - all), { dim: 1 });
+    const patches = () => mean(narrow(states, 1, all, states.shape[1] - all), { dim: 1 });
     if (of === "patches") return this.head!.forward(patches());
     if (of === "firstAndPatches") return this.head!.forward(cat([first(), patches()], 1));
     const scores = this.head!.forward(first());
@@ -253,7 +253,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     const { patches, layers } = this.#description;
     const { positions } = patches;
     if (positions.kind !== "rotary" || layers.length === 0) return undefined;
-    const { headWidth } = layers[0]!.attention;
+    const { headWidth } = layers[0].attention;
     const grid = gridOf(patches, tupleOf(pixels.shape.slice(2), 2));
     const dtype = this.embeddings.patch.weight.dtype as FloatDType;
     return centeredRotation(grid, { base: positions.base, headWidth, before: tokensBefore(patches).all, dtype });
@@ -263,7 +263,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     pixels.checkAlive("VisionEncoder");
     const { rank, shape } = pixels;
     const { channels, size, flat } = this.#description.patches;
-    const fits = (axis: 0 | 1) => shape[axis + 2]! >= size[axis] && (!flat || shape[axis + 2]! % size[axis] === 0);
+    const fits = (axis: 0 | 1) => shape[axis + 2] >= size[axis] && (!flat || shape[axis + 2] % size[axis] === 0);
     if (rank === 4 && shape[1] === channels && fits(0) && fits(1)) return;
     throw new ShapeError(
       "VisionEncoder",

@@ -106,8 +106,8 @@ export class EncoderTower extends Module<[images: readonly ImageInputs[]], Tenso
       0,
     );
     const states = this.encoder.hiddenStates(pixels, { blocks });
-    const patches = narrow(states, 1, skip, states.shape[1]! - skip);
+    const patches = narrow(states, 1, skip, states.shape[1] - skip);
     const projected = this.projector.forward(patches, gridOf(encoder.patches, image));
-    return reshape(projected, [-1, projected.shape[2]!]);
+    return reshape(projected, [-1, projected.shape[2]]);
   }
 }

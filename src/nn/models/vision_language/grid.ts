@@ -46,14 +46,14 @@ export function tablesOf(
   magnitude = 1,
   leading: readonly number[] = [],
 ): RopeTables {
-  const [count, pairs] = [positions[0]!.length, axes.length];
+  const [count, pairs] = [positions[0].length, axes.length];
   const [cos, sin] = [new Float32Array(count * pairs), new Float32Array(count * pairs)];
   for (let row = 0; row < count; row++)
     for (let pair = 0; pair < pairs; pair++) {
-      const angle = positions[axes[pair]!]![row]! * frequencies[pair]!;
+      const angle = positions[axes[pair]][row] * frequencies[pair];
       cos[row * pairs + pair] = magnitude * Math.cos(angle);
       sin[row * pairs + pair] = magnitude * Math.sin(angle);
     }
-  const shape = [...leading, leading.length > 0 ? count / leading[0]! : count, pairs];
+  const shape = [...leading, leading.length > 0 ? count / leading[0] : count, pairs];
   return { cos: tensor(cos, { shape }), sin: tensor(sin, { shape }) };
 }

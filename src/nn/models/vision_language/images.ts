@@ -1,4 +1,5 @@
 /** Images among the tokens of prompts. */
+import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { isArray } from "../../../core/kinds.ts";
 import type { Kind } from "../../../core/parameters.ts";
@@ -89,7 +90,7 @@ export function placesOf(
   images: readonly ImageInputs[],
   { imageToken, merge }: Placement,
 ): ImagePlaces {
-  const count = rows[0]!.tokens.length;
+  const count = rows[0].tokens.length;
   const size = rows.length * count;
   const axis = () => new Int32Array(size);
   const positions = [axis(), axis(), axis()] as const;
@@ -190,7 +191,7 @@ export class PlacedPrompt implements Disposable {
   /** The tokens. Image tokens are replaced by a negative number that depends on the pixels of the image. */
   get keys(): readonly number[] {
     const hashes = this.prompt.images.map(({ pixels }) => -1 - hashOf(pixels));
-    return this.prompt.tokens.map((token, at) => hashes[this.places.images[at]!] ?? token);
+    return this.prompt.tokens.map((token, at) => hashes[this.places.images[at]] ?? token);
   }
 
   /**
@@ -207,7 +208,7 @@ export class PlacedPrompt implements Disposable {
     const [before, within] = tupleOf([images.subarray(0, start), placed].map(countOf), 2);
     if (within > 0) this.features ??= keep(this.compute(this.prompt.images));
     const parts = tupleOf(
-      positions.map((axis) => cut(axis, (at) => next[0]! + at)),
+      positions.map((axis) => cut(axis, (at) => next[0] + at)),
       3,
     );
     return {
@@ -215,7 +216,7 @@ export class PlacedPrompt implements Disposable {
       images: placed,
       positions: parts,
       // used only after the last part, because every part states its positions
-      next: [end === length ? next[0]! : Math.max(...parts.map((axis) => axis.at(-1)!)) + 1],
+      next: [end === length ? next[0] : Math.max(...parts.map((axis) => lastElement(axis))) + 1],
       features: within > 0 ? narrow(this.features!, 0, before, within) : undefined,
     };
   }
@@ -242,7 +243,7 @@ function hashOf(x: Tensor): number {
  */
 export function withFeatures(embedded: Tensor, { features, images }: PlacedImages): Tensor {
   if (!features) return embedded;
-  const width = embedded.shape[2]!;
+  const width = embedded.shape[2];
   const rows = new Int32Array(images.length);
   let feature = images.length;
   for (const [at, image] of images.entries()) rows[at] = image < 0 ? at : feature++;
@@ -256,8 +257,8 @@ export function withDeepFeatures(
   { features, images }: PlacedImages,
   block: number,
 ): ResidualStream {
-  const width = residual.shape[2]!;
-  if (!features || features.shape[1]! < (block + 2) * width) return { residual, ...stream };
+  const width = residual.shape[2];
+  if (!features || features.shape[1] < (block + 2) * width) return { residual, ...stream };
   const level = toDType(narrow(features, 1, (block + 1) * width, width), residual.dtype);
   const rows = new Int32Array(images.length);
   let feature = 1;

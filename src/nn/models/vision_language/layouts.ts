@@ -40,7 +40,7 @@ export const patchLayout = (
       );
     return tidy(() => {
       const pixels: Tensor = processor.process(image);
-      const grid = [pixels.shape[2]! / patch, pixels.shape[3]! / patch] as const;
+      const grid = [pixels.shape[2] / patch, pixels.shape[3] / patch] as const;
       const blocks = reshape(pixels, [3, 1, grid[0] / merge, merge, patch, grid[1] / merge, merge, patch]);
       const repeated = expand(blocks, [3, frames, ...blocks.shape.slice(2)]);
       const patches = reshape(permute(repeated, [2, 5, 3, 6, 0, 1, 4, 7]), [grid[0] * grid[1], -1]);
@@ -66,7 +66,7 @@ export const fixedLayout = (
 
 /** Joins crops [1, 3, height, width]. */
 const inputsOf = (crops: readonly Tensor[], tokens: number) => ({
-  pixels: reshape(stack(crops), [crops.length, ...crops[0]!.shape.slice(1)]),
+  pixels: reshape(stack(crops), [crops.length, ...crops[0].shape.slice(1)]),
   ...{ grid: [1, 1] as const, tokens: crops.length * tokens },
 });
 
@@ -94,7 +94,7 @@ export const tileLayout = (processor: ImageProcessor, sizes: TileSizes, token: s
       const bytes = bytesOf(image);
       const first = sizes.longest > 0 ? resized(bytes, longestSize(bytes, sizes.longest)) : bytes;
       const whole = splits ? resized(first, tiledSize(first, tile)) : first;
-      const [rows, columns] = splits ? [whole.shape[1]! / tile, whole.shape[2]! / tile] : [1, 1];
+      const [rows, columns] = splits ? [whole.shape[1] / tile, whole.shape[2] / tile] : [1, 1];
       const run = token.repeat(count);
       if (rows * columns === 1)
         return {

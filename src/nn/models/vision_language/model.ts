@@ -86,7 +86,7 @@ export class VisionLanguageModel extends Decoder {
   }
 
   private get axes(): readonly number[] | undefined {
-    return this.#description.text.layers[0]!.attention.rope?.axes;
+    return this.#description.text.layers[0].attention.rope?.axes;
   }
 
   /** @internal @throws {ArgumentError} `imagesDiffer`, `invalidImages` */
@@ -133,7 +133,7 @@ export class VisionLanguageModel extends Decoder {
   }
 
   private rotation({ positions, shape }: PlacedImages, axes: readonly number[]): ReturnType<typeof tablesOf> {
-    const { rope, headWidth } = this.#description.text.layers[0]!.attention;
+    const { rope, headWidth } = this.#description.text.layers[0].attention;
     const { frequencies, magnitude } = rotationOf(
       rope!.dim ?? headWidth,
       rope!.base,
@@ -159,7 +159,7 @@ function blockMask(
   const isToken = mask?.dataSync();
   for (let row = 0; row < batch; row++)
     for (let query = 0; query < count; query++) {
-      const image = images[row * count + query]!;
+      const image = images[row * count + query];
       for (let key = 0; key < keys; key++) {
         const isSame = key >= position && image >= 0 && images[row * count + key - position] === image;
         const isSeen = key <= position + query || isSame;

@@ -1,3 +1,4 @@
+import { lastElement } from "../../../core/collections.ts";
 import { gelu } from "../../../ops/activation/gelu.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
@@ -37,7 +38,7 @@ class PatchMerger extends Module<[x: Tensor], Tensor> {
 
   /** @param x [patches, width] @returns [tokens, outputWidth] */
   override forward(x: Tensor): Tensor {
-    const merged = [-1, this.hidden.weight.shape[1]!];
+    const merged = [-1, this.hidden.weight.shape[1]];
     const normed = this.#isNormedLater ? this.norm.forward(reshape(x, merged)) : reshape(this.norm.forward(x), merged);
     return this.output.forward(gelu(this.hidden.forward(normed)));
   }
@@ -94,13 +95,13 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
     const rotation = this.rotation(grids, patches);
     const projected = this.patch.forward(pixels);
     const embedded = this.position ? add(projected, this.positions(this.position, grids)) : projected;
-    let x = reshape(patches ? rowsOf(embedded, patches) : embedded, [1, pixels.shape[0]!, -1]);
+    let x = reshape(patches ? rowsOf(embedded, patches) : embedded, [1, pixels.shape[0], -1]);
     const levels = new Map<number, Tensor>();
-    const flat = () => reshape(x, [pixels.shape[0]!, -1]);
+    const flat = () => reshape(x, [pixels.shape[0], -1]);
     for (const [index, block] of this.blocks.entries()) {
       x = block.forward(x, { rotation, bounds: windows && !unlimited.includes(index) ? windows : whole });
       const level = deep.indexOf(index);
-      if (level >= 0) levels.set(level, this.deepMergers[level]!.forward(flat()));
+      if (level >= 0) levels.set(level, this.deepMergers[level].forward(flat()));
     }
     const merged = cat([this.merger.forward(flat()), ...deep.map((_, level) => levels.get(level)!)], 1);
     return order ? rowsOf(merged, inverseOf(order)) : merged;
@@ -112,14 +113,14 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
     const places = grids.flatMap((grid) => [...patchesOf(grid, merge)].map((place) => ({ grid, place })));
     const taps = [0, 1, 2, 3].map((tap) => {
       const rows = places.map(({ grid, place }) =>
-        [0, 1].map((axis) => tapOf(place[axis]!, grid[axis]!, side, axis === 0 ? tap >> 1 : tap & 1)),
+        [0, 1].map((axis) => tapOf(place[axis], grid[axis], side, axis === 0 ? tap >> 1 : tap & 1)),
       );
       const indices = tensor(
-        rows.map(([row, column]) => row!.index * side + column!.index),
+        rows.map(([row, column]) => row.index * side + column.index),
         { dtype: "int32" },
       );
       const weights = tensor(
-        rows.map(([row, column]) => [row!.weight * column!.weight]),
+        rows.map(([row, column]) => [row.weight * column.weight]),
         { dtype: "float32" },
       );
       return mul(table.forward(indices), toDType(weights, table.weight.dtype));
@@ -146,9 +147,9 @@ export class PatchTower extends Module<[images: readonly ImageInputs[]], Tensor>
   /** The first half of the pairs rotates by the row, the second half by the column, with the same frequencies. */
   private rotation(grids: readonly Grid[], order: readonly number[] | undefined): ReturnType<typeof tablesOf> {
     const { layers, base, merge } = this.#description;
-    const half = layers[0]!.attention.headWidth / 4;
+    const half = layers[0].attention.headWidth / 4;
     const places = grids.flatMap((grid) => [...patchesOf(grid, merge)]);
-    const ordered = order ? order.map((patch) => places[patch]!) : places;
+    const ordered = order ? order.map((patch) => places[patch]) : places;
     const frequencies = Array.from({ length: 2 * half }, (_, pair) => base ** (-(pair % half) / half));
     const axes = frequencies.map((_, pair) => (pair < half ? 0 : 1));
     return tablesOf([ordered.map(([row]) => row), ordered.map(([, column]) => column)], axes, frequencies);
@@ -167,7 +168,7 @@ function tapOf(place: number, count: number, side: number, tap: number): { index
 /** Returns cumulative sums, starting with 0. */
 function boundsOf(counts: readonly number[]): number[] {
   const bounds = [0];
-  for (const count of counts) bounds.push(bounds.at(-1)! + count);
+  for (const count of counts) bounds.push(lastElement(bounds) + count);
   return bounds;
 }
 

@@ -28,7 +28,7 @@ export class SpeechConvolution extends Module<[x: Tensor], Tensor> {
   constructor(description: Wav2Vec2Description, index: number, options: LayerOptions) {
     super();
     const { convolutions, convolutionBias: bias, convolutionNorm, convolutionActivation } = description;
-    const { width, kernel, stride } = convolutions[index]!;
+    const { width, kernel, stride } = convolutions[index];
     const shared = layerOptions(options);
     this.#activation = convolutionActivation;
     this.convolution = new Conv1d(convolutions[index - 1]?.width ?? 1, width, kernel, { ...shared, bias, stride });
@@ -73,6 +73,6 @@ export class ConvolutionalPositions extends Module<[x: Tensor], Tensor> {
   /** @param x [batch, frames, width] @returns [batch, frames, width] */
   override forward(x: Tensor): Tensor {
     const convolved = this.convolution.forward(transpose(x, 1, 2));
-    return transpose(headActivations[this.#activation](narrow(convolved, 2, 0, x.shape[1]!)), 1, 2);
+    return transpose(headActivations[this.#activation](narrow(convolved, 2, 0, x.shape[1])), 1, 2);
   }
 }

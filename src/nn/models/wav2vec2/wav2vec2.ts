@@ -1,3 +1,4 @@
+import { lastElement } from "../../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../../core/errors.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { add } from "../../../ops/elementwise/arithmetic.ts";
@@ -53,7 +54,7 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     super();
     const { width, norm, normPlace, layer, layers, convolutions, vocabularySize, projectionNorm } = description;
     const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
-    const channels = convolutions.at(-1)!.width;
+    const channels = lastElement(convolutions).width;
     this.#description = description;
     this.convolutions = convolutions.map((_, index) => new SpeechConvolution(description, index, shared));
     this.projectionNorm = projectionNorm ? newNorm(channels, norm, shared) : null;
@@ -131,7 +132,7 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     const isBefore = this.#description.normPlace === "before";
     return tidy(() => {
       const inputs = { mask: undefined, bias: undefined, distances: undefined };
-      const given = unsqueeze(toDType(samples, this.convolutions[0]!.convolution.weight.dtype), 1);
+      const given = unsqueeze(toDType(samples, this.convolutions[0].convolution.weight.dtype), 1);
       const frames = transpose(
         this.convolutions.reduce((x, layer) => layer.forward(x), given),
         1,
@@ -149,7 +150,7 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     expectTensor("Wav2Vec2", "samples", samples);
     if (!isFloat(samples.dtype))
       throw new DTypeError("Wav2Vec2", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
-    if (samples.rank === 2 && this.framesOf(samples.shape[1]!) > 0) return;
+    if (samples.rank === 2 && this.framesOf(samples.shape[1]) > 0) return;
     throw new ShapeError(
       "Wav2Vec2",
       "wrongShape",

@@ -88,7 +88,7 @@ export class CrossAttention extends Module<[x: Tensor, memory: KeysAndValues], T
   /** Computes the probabilities of attention to the first positions: [batch, heads, tokens, positions]. */
   probabilities(x: Tensor, keys: Tensor, positions: number): Tensor {
     const scale = 1 / Math.sqrt(this.#description.headWidth);
-    const attended = narrow(keys, 2, 0, Math.min(positions, keys.shape[2]!));
+    const attended = narrow(keys, 2, 0, Math.min(positions, keys.shape[2]));
     const scores = matmul(mul(this.split(this.query.forward(x)), scale), transpose(attended, -2, -1));
     return softmax(scores, -1);
   }

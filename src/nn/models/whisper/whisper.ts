@@ -211,16 +211,16 @@ export class Whisper extends Module<[features: Tensor, tokens: Tensor], Tensor> 
     checkTokenMatrix("Whisper", tokens);
     const cache = states instanceof WhisperCache ? states : undefined;
     const position = cache?.tokens.position ?? 0;
-    this.checkRoom(tokens.shape[1]!, position);
+    this.checkRoom(tokens.shape[1], position);
     return tidy(() => {
       let stream: ResidualStream = { residual: this.embed(tokens, position) };
       for (const [index, block] of this.blocks.entries()) {
-        const memory = cache ? cache.memories[index]! : block.crossAttention.memoryOf(states as Tensor);
+        const memory = cache ? cache.memories[index] : block.crossAttention.memoryOf(states as Tensor);
         const watch = onCross && ((x: Tensor) => onCross(index, x, memory));
         stream = block.forward(stream, { memory, cache: cache?.tokens.layers[index], onCross: watch });
       }
       const { out } = normalize(this.finalNorm, stream);
-      const count = tokens.shape[1]!;
+      const count = tokens.shape[1];
       return this.tokenEmbedding.asLinear(last === undefined ? out : narrow(out, 1, count - last, last));
     });
   }
@@ -240,7 +240,7 @@ export class Whisper extends Module<[features: Tensor, tokens: Tensor], Tensor> 
   }
 
   private embed(tokens: Tensor, position: number): Tensor {
-    const positions = narrow(this.positionEmbedding.weight, 0, position, tokens.shape[1]!);
+    const positions = narrow(this.positionEmbedding.weight, 0, position, tokens.shape[1]);
     return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), positions));
   }
 

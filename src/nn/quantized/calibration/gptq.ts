@@ -4,7 +4,9 @@
  *
  * Source: E. Frantar et al., "GPTQ", 2023, algorithm 1, without its blocks of columns, which only make it faster.
  */
+
 import { noGrad } from "../../../autograd/modes.ts";
+import { lastElement } from "../../../core/collections.ts";
 import { cholesky } from "../../../linalg/cholesky/cholesky.ts";
 import { choleskyInverse } from "../../../linalg/cholesky/solve.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
@@ -49,9 +51,9 @@ export function roundByErrors(w: Tensor, products: Tensor, format: AffineFormat)
 function inverseFactor(products: Tensor, columns: number): Float64Array {
   const damped = Float64Array.from(products.dataSync() as Float64Array);
   let trace = 0;
-  for (let at = 0; at < columns; at++) trace += damped[at * (columns + 1)]!;
+  for (let at = 0; at < columns; at++) trace += damped[at * (columns + 1)];
   const more = DAMPING * (trace / columns) || 1; // if all inputs are zeros, any positive diagonal will do
-  for (let at = 0; at < columns; at++) damped[at * (columns + 1)]! += more;
+  for (let at = 0; at < columns; at++) damped[at * (columns + 1)] += more;
   return tidy(() =>
     noGrad(() => {
       const inverse = choleskyInverse(cholesky(fromArray(damped, [columns, columns])));
@@ -76,13 +78,13 @@ function roundRow(
   for (let column = 0; column < columns; column++) {
     if (column % groupSize === 0)
       groups.push(leastSquares(Float32Array.from(row.subarray(column, column + groupSize)), rule, scratch));
-    const { scale, bias } = groups.at(-1)!;
-    const ratio = scale === 0 ? (symmetric ? 2 ** (bits - 1) : 0) : (row[column]! - bias) / scale;
+    const { scale, bias } = lastElement(groups);
+    const ratio = scale === 0 ? (symmetric ? 2 ** (bits - 1) : 0) : (row[column] - bias) / scale;
     const level = Math.min(Math.max(Math.round(ratio), 0), most);
     levels[column] = level;
     const first = column * columns;
-    const error = (row[column]! - (level * scale + bias)) / factor[first + column]!;
-    for (let other = column + 1; other < columns; other++) row[other]! -= error * factor[first + other]!;
+    const error = (row[column] - (level * scale + bias)) / factor[first + column];
+    for (let other = column + 1; other < columns; other++) row[other] -= error * factor[first + other];
   }
   return groups;
 }

@@ -46,14 +46,14 @@ function labelEncoder(call: Call): Value {
   const [keys, values] = [column(call, "keys"), column(call, "values")];
   if (!keys || !values || keys.labels.length !== values.labels.length)
     throw new NodeProblem("expected as many keys as values");
-  const known = new Map(keys.labels.map((key, at) => [key, values.labels[at]!]));
+  const known = new Map(keys.labels.map((key, at) => [key, values.labels[at]]));
   const { items, shape } = itemsAt(call, 0);
   const found = items.map((item) => known.get(item));
   if (values.kind === "tensor") {
     const type = attributes.value("values_tensor")!;
     const given = attributes.value("default_tensor");
     if (isStrings(type)) {
-      const missing = given && isStrings(given) ? given.strings[0]! : "_Unused";
+      const missing = given && isStrings(given) ? given.strings[0] : "_Unused";
       return stringsOf(
         found.map((each) => (each as string | undefined) ?? missing),
         shape,
@@ -81,14 +81,14 @@ function exchange(call: Call, names: readonly string[], numbers = names.map((_, 
   const { attributes } = call;
   const value = call.inputs[0];
   if (isStrings(value)) {
-    const known = new Map(names.map((name, at) => [name, numbers[at]!]));
+    const known = new Map(names.map((name, at) => [name, numbers[at]]));
     const missing = attributes.number("default_int64", -1);
     return int64(
       value.strings.map((each) => known.get(each) ?? missing),
       value.shape,
     );
   }
-  const known = new Map(numbers.map((number, at) => [number, names[at]!]));
+  const known = new Map(numbers.map((number, at) => [number, names[at]]));
   const missing = attributes.text("default_string", "_Unused");
   return stringsOf(
     call.numbers(0).map((each) => known.get(each) ?? missing),
@@ -126,8 +126,8 @@ function zipMap(call: Call): readonly OnnxMap[] {
   if (width !== labels.length) throw new NodeProblem(`expected ${labels.length} columns, got ${width}`);
   const numbers = call.numbers(0);
   return Array.from(
-    { length: x.rank === 2 ? x.shape[0]! : 1 },
-    (_, row) => new Map(labels.map((label, at) => [label, numbers[row * width + at]!])),
+    { length: x.rank === 2 ? x.shape[0] : 1 },
+    (_, row) => new Map(labels.map((label, at) => [label, numbers[row * width + at]])),
   );
 }
 

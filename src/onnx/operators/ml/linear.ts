@@ -21,7 +21,7 @@ const vector = (values: readonly number[], like: Tensor): Tensor => tensorOf([..
 function product(call: Call, x: Tensor): Tensor {
   const { attributes } = call;
   const coefficients = attributes.numbers("coefficients") ?? [];
-  const features = x.shape[1]!;
+  const features = x.shape[1];
   if (features === 0 || coefficients.length % features !== 0)
     throw new NodeProblem(`${coefficients.length} coefficients don't fit ${features} features`);
   const scores = ops.matmul(x, ops.transpose(ops.reshape(vector(coefficients, x), [-1, features]), 0, 1));
@@ -38,14 +38,14 @@ function regressor(call: Call): Tensor {
 function classifier(call: Call): Results {
   const { attributes } = call;
   const scores = product(call, rowsAt(call));
-  const labels = classLabels(attributes) ?? Array.from({ length: scores.shape[1]! }, (_, at) => at);
+  const labels = classLabels(attributes) ?? Array.from({ length: scores.shape[1] }, (_, at) => at);
   const transform = attributes.text("post_transform", "NONE");
   const isBinary = scores.shape[1] === 1;
   const places = isBinary ? numbersOf(ops.gt(scores, 0).to("int32")) : numbersOf(ops.argmax(scores, { dim: 1 }));
   const two = labels.length === 2 ? labels : [0, 1];
-  const named = places.map((at) => (isBinary ? two : labels)[at]!);
+  const named = places.map((at) => (isBinary ? two : labels)[at]);
   const result = isBinary && labels.length === 2 ? binary(scores, transform) : transformed(scores, transform);
-  return new Results(labelsOf(named, [scores.shape[0]!]), result.to("float32"));
+  return new Results(labelsOf(named, [scores.shape[0]]), result.to("float32"));
 }
 
 /** Computes the scores of both classes from the second class's score, as onnxruntime does. */
@@ -76,7 +76,7 @@ const norms: Readonly<Record<string, (x: Tensor) => Tensor>> = {
 function normalizer(call: Call): Tensor {
   const x = call.tensor(0).to("float32");
   const name = call.attributes.text("norm", "MAX");
-  const norm = Object.hasOwn(norms, name) ? norms[name]!(x) : undefined;
+  const norm = Object.hasOwn(norms, name) ? norms[name](x) : undefined;
   if (!norm) throw new NodeProblem(`attribute norm: expected MAX, L1 or L2, got ${name}`);
   return ops.div(x, ops.where(ops.eq(norm, 0), ops.onesLike(norm), norm));
 }
@@ -103,9 +103,9 @@ function featureVectorizer(call: Call): Tensor {
   const sizes = call.attributes.numbers("inputdimensions");
   const inputs = call.inputs.map((_, at) => {
     const x = rowsAt(call, at).to("float32");
-    const rows = ops.reshape(x, [x.shape[0]!, -1]);
-    const size = sizes?.[at] ?? rows.shape[1]!;
-    return size < rows.shape[1]! ? ops.narrow(rows, 1, 0, size) : ops.pad(rows, [0, size - rows.shape[1]!]);
+    const rows = ops.reshape(x, [x.shape[0], -1]);
+    const size = sizes?.[at] ?? rows.shape[1];
+    return size < rows.shape[1] ? ops.narrow(rows, 1, 0, size) : ops.pad(rows, [0, size - rows.shape[1]]);
   });
   return ops.cat(inputs, { dim: 1 });
 }

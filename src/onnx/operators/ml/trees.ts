@@ -1,4 +1,5 @@
 /** Ensembles of decision trees: forests and gradient boosting of scikit-learn, XGBoost and LightGBM. */
+import { lastElement } from "../../../core/collections.ts";
 import { tupleOf } from "../../../core/tuples.ts";
 import { tensor as tensorOf } from "../../../ops/creation/tensor.ts";
 import * as ops from "../../../ops/index.ts";
@@ -73,7 +74,7 @@ function forestOf(attributes: Attributes, weightsName: "class" | "target"): Fore
   ];
   for (const [at, target] of targets.entries()) {
     const leaf = places.get(`${weightTrees[at]} ${weightNodes[at]}`);
-    if (leaf !== undefined) leaves[leaf]!.push({ target, weight: weights[at] ?? 0 });
+    if (leaf !== undefined) leaves[leaf].push({ target, weight: weights[at] ?? 0 });
   }
   const missing = attributes.numbers("nodes_missing_value_tracks_true") ?? [];
   return {
@@ -116,7 +117,7 @@ function membersOf(attributes: Attributes): Set<number>[] {
   const lists: Set<number>[] = [new Set()];
   for (const each of value && !isStrings(value) ? numbersOf(value) : [])
     if (Number.isNaN(each)) lists.push(new Set());
-    else lists.at(-1)!.add(each);
+    else lastElement(lists).add(each);
   return lists;
 }
 
@@ -135,11 +136,11 @@ function leafOf(forest: Forest, root: number, row: readonly number[]): readonly 
   for (let steps = 0; steps <= modes.length; steps++) {
     const mode = modes[at];
     if (mode === LEAF) return leaves[at] ?? [];
-    const value = row[features[at]!];
+    const value = row[features[at]];
     if (mode === undefined || value === undefined)
       throw new NodeProblem(`node ${at} of the trees, or its feature, does not exist`);
-    const isMember = mode === MEMBER ? members.get(at)!.has(value) : holds(mode, value, splits[at]!);
-    at = (Number.isNaN(value) && missing[at]) || isMember ? yes[at]! : no[at]!;
+    const isMember = mode === MEMBER ? members.get(at)!.has(value) : holds(mode, value, splits[at]);
+    at = (Number.isNaN(value) && missing[at]) || isMember ? yes[at] : no[at];
   }
   throw new NodeProblem("the nodes of a tree form a cycle");
 }
@@ -237,12 +238,12 @@ function classifier(call: Call): Results {
   if (labels.length === 2 && used.size === 1) {
     const [only] = used;
     const positive = required(attributes, "class_weights").every((weight) => weight >= 0);
-    const scores = sums.map((row) => [(row[only!] ?? 0) + (base.length === 2 ? base[1]! : (base[0] ?? 0))]);
-    const named = scores.map(([score = 0]) => labels[score > (positive ? 0.5 : 0) ? 1 : 0]!);
+    const scores = sums.map((row) => [(row[only] ?? 0) + (base.length === 2 ? base[1] : (base[0] ?? 0))]);
+    const named = scores.map(([score = 0]) => labels[score > (positive ? 0.5 : 0) ? 1 : 0]);
     return new Results(labelsOf(named, [named.length]), binary(matrix(scores, 1), positive, transform));
   }
   const scores = sums.map((row) => row.map((value, at) => (value ?? 0) + (base[at] ?? 0)));
-  const named = scores.map((row) => labels[row.indexOf(row.reduce((a, b) => Math.max(a, b)))] ?? labels[0]!);
+  const named = scores.map((row) => labels[row.indexOf(row.reduce((a, b) => Math.max(a, b)))] ?? labels[0]);
   return new Results(labelsOf(named, [named.length]), transformed(matrix(scores, labels.length), transform));
 }
 

@@ -49,21 +49,20 @@ function regressor(call: Call): Tensor {
 /** Computes the score of each pair of classes, and the votes for each class. */
 function pairs(similar: readonly number[], counts: readonly number[], coefficients: Tensor, rho: readonly number[]) {
   const rows = numbersOf(coefficients);
-  const width = coefficients.shape[1]!;
+  const width = coefficients.shape[1];
   const starts = counts.map((_, at) => counts.slice(0, at).reduce((sum, count) => sum + count, 0));
   const votes = new Array<number>(counts.length).fill(0);
   const scores: number[] = [];
   const part = (row: number, kind: number) => {
     let sum = 0;
-    for (let at = starts[kind]!; at < starts[kind]! + counts[kind]!; at++)
-      sum += rows[row * width + at]! * similar[at]!;
+    for (let at = starts[kind]; at < starts[kind] + counts[kind]; at++) sum += rows[row * width + at] * similar[at];
     return sum;
   };
   for (let i = 0; i < counts.length; i++)
     for (let j = i + 1; j < counts.length; j++) {
       const score = (rho[scores.length] ?? 0) + part(j - 1, i) + part(i, j);
       scores.push(score);
-      votes[score > 0 ? i : j]!++;
+      votes[score > 0 ? i : j]++;
     }
   return { scores, votes };
 }
@@ -78,21 +77,21 @@ function coupled(r: readonly (readonly number[])[]): number[] {
   const k = r.length;
   const q = r.map((row, t) =>
     row.map((value, j) =>
-      t === j ? r.reduce((sum, other, at) => sum + (at === t ? 0 : other[t]! ** 2), 0) : -r[j]![t]! * value,
+      t === j ? r.reduce((sum, other, at) => sum + (at === t ? 0 : other[t] ** 2), 0) : -r[j][t] * value,
     ),
   );
   const p = new Array<number>(k).fill(1 / k);
   for (let round = 0; round < Math.max(100, k); round++) {
-    const qp = q.map((row) => row.reduce((sum, value, at) => sum + value * p[at]!, 0));
-    let total = qp.reduce((sum, value, at) => sum + value * p[at]!, 0);
+    const qp = q.map((row) => row.reduce((sum, value, at) => sum + value * p[at], 0));
+    let total = qp.reduce((sum, value, at) => sum + value * p[at], 0);
     if (qp.every((value) => Math.abs(value - total) < 0.005 / k)) break;
     for (let t = 0; t < k; t++) {
-      const step = (total - qp[t]!) / q[t]![t]!;
-      p[t]! += step;
-      total = (total + step * (step * q[t]![t]! + 2 * qp[t]!)) / (1 + step) ** 2;
+      const step = (total - qp[t]) / q[t][t];
+      p[t] += step;
+      total = (total + step * (step * q[t][t] + 2 * qp[t])) / (1 + step) ** 2;
       for (let at = 0; at < k; at++) {
-        qp[at] = (qp[at]! + step * q[t]![at]!) / (1 + step);
-        p[at]! /= 1 + step;
+        qp[at] = (qp[at] + step * q[t][at]) / (1 + step);
+        p[at] /= 1 + step;
       }
     }
   }
@@ -108,9 +107,9 @@ function probabilities(call: Call, scores: readonly number[], classes: number): 
   let at = 0;
   for (let i = 0; i < classes; i++)
     for (let j = i + 1; j < classes; j++, at++) {
-      const value = 1 / (1 + Math.exp(scores[at]! * (a[at] ?? 0) + (b[at] ?? 0)));
-      r[i]![j] = Math.min(Math.max(value, LEAST), 1 - LEAST);
-      r[j]![i] = 1 - r[i]![j]!;
+      const value = 1 / (1 + Math.exp(scores[at] * (a[at] ?? 0) + (b[at] ?? 0)));
+      r[i][j] = Math.min(Math.max(value, LEAST), 1 - LEAST);
+      r[j][i] = 1 - r[i][j];
     }
   return coupled(r);
 }
@@ -131,14 +130,14 @@ function classifier(call: Call): Results {
   const table = kernels(call, x, matrixOf(vectors, vectors.length / total), attributes.text("kernel_type", "LINEAR"));
   const all = numbersOf(table);
   const weights = matrixOf(coefficients, total);
-  const rows = Array.from({ length: x.shape[0]! }, (_, row) =>
+  const rows = Array.from({ length: x.shape[0] }, (_, row) =>
     pairs(all.slice(row * total, (row + 1) * total), counts, weights, rho),
   );
   const hasProbabilities = (attributes.numbers("prob_a") ?? []).length > 0;
   const scores = hasProbabilities
     ? rows.map((row) => probabilities(call, row.scores, counts.length))
     : rows.map((row) => row.scores);
-  const named = rows.map(({ votes }) => labels[indexOfMost(votes)] ?? labels[0]!);
+  const named = rows.map(({ votes }) => labels[indexOfMost(votes)] ?? labels[0]);
   const width = scores[0]?.length ?? 0;
   const result = tensorOf(Float32Array.from(scores.flat()), { shape: [scores.length, width], dtype: "float32" });
   const isSingle = width === 1 && labels.length === 2;
@@ -154,7 +153,7 @@ function linear(call: Call, x: Tensor): Results {
   const weights = matrixOf(coefficients, coefficients.length / labels.length);
   const product = ops.matmul(x, ops.transpose(weights, 0, 1));
   const scores = ops.add(product, attributes.numbers("rho")?.[0] ?? 0);
-  const named = numbersOf(ops.argmax(scores, { dim: 1 })).map((at) => labels[at]!);
+  const named = numbersOf(ops.argmax(scores, { dim: 1 })).map((at) => labels[at]);
   return new Results(labelsOf(named, [named.length]), transformed(scores, attributes.text("post_transform", "NONE")));
 }
 

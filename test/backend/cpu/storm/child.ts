@@ -20,12 +20,12 @@ import { Room } from "./memory.ts";
 import { rightCalls, type Seed } from "./seeds.ts";
 
 const [seed = 1, first = 0, count = 10_000] = process.argv.slice(2, 5).map(Number);
-const progress = new Float64Array(Bun.mmap(process.argv[5]!).buffer);
+const progress = new Float64Array(Bun.mmap(process.argv[5]).buffer);
 
 const { native, path } = cpuLibrary();
 const ordinals = Object.entries(nativeTables().functions).sort(([, a], [, b]) => a.ordinal - b.ordinal);
 const seeds = rightCalls();
-const missing = ordinals.filter(([, { ordinal }]) => seeds[ordinal]!.length === 0).map(([name]) => name);
+const missing = ordinals.filter(([, { ordinal }]) => seeds[ordinal].length === 0).map(([name]) => name);
 if (missing.length > 0) throw new Error(`no valid call of ${missing.join(", ")}: add one to seeds.ts`);
 native.orchard_cpu_set_memory_limit(64 << 20);
 
@@ -92,8 +92,8 @@ const MOST_REPEATED = 4096;
 function limitRepetition({ block }: Call, own: Seed): void {
   let isLarge = false;
   for (let at = 0; at < own.block.length - own.operands.length; at++)
-    isLarge ||= Math.abs(block[at]!) > MOST_REPEATED && block[at] !== own.block[at];
-  if (isLarge) for (const at of strides[own.ordinal]!) if (block[at] === 0) block[at] = 1;
+    isLarge ||= Math.abs(block[at]) > MOST_REPEATED && block[at] !== own.block[at];
+  if (isLarge) for (const at of strides[own.ordinal]) if (block[at] === 0) block[at] = 1;
 }
 
 // ---------------------------------------------------------------- a call
@@ -122,11 +122,11 @@ function rightCall({ ordinal, block, operands }: Seed): Call {
   const sizes = operands.map((operand) => operand?.byteLength ?? 0);
   const addresses = operands.map((operand, index) => {
     if (!operand) return blocks.pointer;
-    place(rooms[index]!, operand);
-    return rooms[index]!.pointer;
+    place(rooms[index], operand);
+    return rooms[index].pointer;
   });
   const width = widths.find((most) => operands.length <= most)!;
-  const rows = ordinals[ordinal]![1].takesRows && random() < 0.5 ? 1 : undefined;
+  const rows = ordinals[ordinal][1].takesRows && random() < 0.5 ? 1 : undefined;
   return { ordinal, width, rows, blockBytes: block.byteLength, block: own, addresses, sizes };
 }
 
@@ -137,7 +137,7 @@ const elementBytes = new Uint8Array(elements.buffer);
 /** Replaces a few elements: indices, weights, positions. */
 function alterElements({ operands }: Seed): void {
   const index = below(operands.length);
-  const { bytes, first: start, end } = rooms[index]!;
+  const { bytes, first: start, end } = rooms[index];
   if (!operands[index] || end - start < 8) return;
   for (let times = below(4); times >= 0; times--) {
     const kind = random();
@@ -156,17 +156,17 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
   if (!own || kind < 0.1) call.block[said] = pick([-1, -1, Number.NaN, -(2 ** 53), 0.5]);
   else if (kind < 0.2) call.addresses[index] = 0;
   else if (kind < 0.3 && call.addresses[index] !== 0) {
-    const over = Math.min(call.sizes[index]!, pick([1, 2, 4]));
-    call.addresses[index]! += over;
-    call.sizes[index]! -= over;
-    call.block[said] = call.sizes[index]!;
+    const over = Math.min(call.sizes[index], pick([1, 2, 4]));
+    call.addresses[index] += over;
+    call.sizes[index] -= over;
+    call.block[said] = call.sizes[index];
   } else {
     const left = Math.max(
       0,
       pick([own.byteLength - 1, own.byteLength - 4, own.byteLength - 8, below(own.byteLength), 0]),
     );
-    place(rooms[index]!, own.subarray(0, left));
-    call.addresses[index] = rooms[index]!.pointer;
+    place(rooms[index], own.subarray(0, left));
+    call.addresses[index] = rooms[index].pointer;
     call.sizes[index] = left;
     call.block[said] = left;
   }
@@ -185,24 +185,24 @@ function alter(call: Call, own: Seed): void {
   const kind = random();
   if (kind < 0.62) {
     const at = below(length);
-    call.block[at] = random() < 0.85 ? hostile(call.block[at]!) : call.block[below(length)]!;
+    call.block[at] = random() < 0.85 ? hostile(call.block[at]) : call.block[below(length)];
   } else if (kind < 0.8) alterOperand(call, own);
   else if (kind < 0.96) alterElements(own);
   else if (kind < 0.965) call.width = pick(widths);
   else if (kind < 0.97) call.rows = pick([-1, 0, 1, 2, 2 ** 31 - 1]);
   else if (kind < 0.98)
     call.blockBytes = pick([0, -1, 8, own.block.byteLength - 8, own.block.byteLength + 8, 2 ** 31 - 1]);
-  else call.ordinal = pick([-1, ordinals.length, 2 ** 31 - 1, pick(alike[own.operands.length]!)]);
+  else call.ordinal = pick([-1, ordinals.length, 2 ** 31 - 1, pick(alike[own.operands.length])]);
 }
 
 function run({ ordinal, width, rows, blockBytes, addresses }: Call, blockAddress: number): number {
   if (rows !== undefined) {
     const at = table.place(addresses.length * 8, true);
     new Float64Array(table.bytes.buffer, at, addresses.length).set(addresses);
-    return runs["orchard_cpu_run_rows"]!(ordinal, blockAddress, blockBytes, rows, table.pointer);
+    return runs["orchard_cpu_run_rows"](ordinal, blockAddress, blockBytes, rows, table.pointer);
   }
   const given = Array.from({ length: width }, (_, index) => addresses[index] ?? 0);
-  return runs[`orchard_cpu_run${width}`]!(ordinal, blockAddress, blockBytes, ...given);
+  return runs[`orchard_cpu_run${width}`](ordinal, blockAddress, blockBytes, ...given);
 }
 
 // ---------------------------------------------------------------- the storm
@@ -218,23 +218,23 @@ let slowest = { number: 0, seconds: 0 };
 function step(number: number): void {
   state = (Math.imul(seed, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b)) >>> 0;
   random();
-  const own = pick(seeds[below(seeds.length)]!);
+  const own = pick(seeds[below(seeds.length)]);
   const call = rightCall(own);
   for (let times = pick([0, 1, 1, 1, 2, 2, 3, 5]); times > 0; times--) alter(call, own);
   limitRepetition(call, own);
   progress[0] = number;
-  if (count === 1) console.log(number, answers[own.ordinal]!.name, call, own);
+  if (count === 1) console.log(number, answers[own.ordinal].name, call, own);
   let status: number = Status.ok;
   const seconds = processorSeconds(() => {
     status = run(call, blocks.pointer);
   });
   if (seconds > slowest.seconds) slowest = { number, seconds };
-  const answer = answers[own.ordinal]!;
+  const answer = answers[own.ordinal];
   if (status === Status.ok) answer.ran++;
   else answer.refused++;
   if (!known.has(status)) throw new Error(`call ${number}: status ${status}, ${message()}`);
   for (let index = 0; index < own.operands.length; index++)
-    if (own.operands[index] && !rooms[index]!.isIntact())
+    if (own.operands[index] && !rooms[index].isIntact())
       throw new Error(`call ${number} of ${answer.name} wrote outside of operand ${index}`);
   if (!blocks.isIntact()) throw new Error(`call ${number} of ${answer.name} wrote outside of its block`);
 }
@@ -244,12 +244,12 @@ const message = (): string => readText((buffer, capacity) => native.orchard_cpu_
 /** Unaltered calls must run: otherwise the storm would test only rejections. */
 for (const own of seeds.flat()) {
   const status = run(rightCall(own), blocks.pointer);
-  if (status !== Status.ok) throw new Error(`a valid call of ${answers[own.ordinal]!.name} was rejected: ${message()}`);
+  if (status !== Status.ok) throw new Error(`a valid call of ${answers[own.ordinal].name} was rejected: ${message()}`);
 }
 
 for (let number = first; number < first + count; number++) {
   if (number % SLICE === 0 || number === first)
-    configure(native, "isa", isas[Math.floor(number / SLICE) % isas.length]!);
+    configure(native, "isa", isas[Math.floor(number / SLICE) % isas.length]);
   step(number);
 }
 console.log(JSON.stringify({ version: ABI_VERSION, answers, slowest }));

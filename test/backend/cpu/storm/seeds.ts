@@ -38,7 +38,7 @@ function recorded(work: () => void): Seed[] {
   const counts = Object.values(nativeTables().functions).map(({ operands }) => operands);
   const seeds: Seed[] = [];
   const names = Object.keys(native).filter((name) => /^orchard_cpu_run\d+$/.test(name));
-  const before = names.map((name) => native[name]!);
+  const before = names.map((name) => native[name]);
   const rows = cpuLibrary().native.orchard_cpu_run_rows;
   for (const [at, name] of names.entries())
     native[name] = (ordinal, block, bytes, ...operands) => {
@@ -49,11 +49,11 @@ function recorded(work: () => void): Seed[] {
           block: block.slice(),
           operands: given.map((own) => (own === block ? undefined : copyOf(own))),
         });
-      return before[at]!(ordinal, block, bytes, ...operands);
+      return before[at](ordinal, block, bytes, ...operands);
     };
   native["orchard_cpu_run_rows"] = ((ordinal, blocks, bytes, count, addresses) => {
     const all = (blocks as Float64Array).subarray(0, bytes / 8);
-    const own = singleRows(all, addresses as Float64Array, { count, operands: counts[ordinal]! });
+    const own = singleRows(all, addresses as Float64Array, { count, operands: counts[ordinal] });
     for (const { block, operands } of own)
       seeds.push({ ordinal, block: block.slice(), operands: operands.map((bytes) => bytes && copyOf(bytes)) });
     return rows(ordinal, blocks, bytes, count, addresses);
@@ -61,7 +61,7 @@ function recorded(work: () => void): Seed[] {
   try {
     withStrict(true, () => withBackend("cpu", work));
   } finally {
-    for (const [at, name] of names.entries()) native[name] = before[at]!;
+    for (const [at, name] of names.entries()) native[name] = before[at];
     native["orchard_cpu_run_rows"] = rows as never;
   }
   return seeds;
@@ -79,8 +79,8 @@ function everyOperation(size: number): void {
   const operands = makeOperands(size);
   for (const name of Object.keys(calls) as OperationName[]) {
     const values = calls[name](operands);
-    for (const result of tensorsIn(functions[name]!(...values))) result.dataSync();
-    gradientsOf(() => functions[name]!(...calls[name](withLeaves(operands))));
+    for (const result of tensorsIn(functions[name](...values))) result.dataSync();
+    gradientsOf(() => functions[name](...calls[name](withLeaves(operands))));
   }
 }
 
@@ -134,8 +134,8 @@ type Options = Omit<library.FlashAttentionOptions, "returnLogSumExp" | "returnDr
 function attention(): void {
   const attend = (options: Options, [batch, heads, queries, keys, dim]: readonly number[]) =>
     gradientsOf(() => {
-      const [q, k, v] = [queries!, keys!, keys!].map((rows) => leaf([batch!, heads!, rows, dim!]));
-      return library.flashAttention(q!, k!, v!, { ...options, path: "fused" });
+      const [q, k, v] = [queries, keys, keys].map((rows) => leaf([batch, heads, rows, dim]));
+      return library.flashAttention(q, k, v, { ...options, path: "fused" });
     });
   const sizes = [2, 2, 7, 6, 5];
   attend({}, sizes);
@@ -146,7 +146,7 @@ function attention(): void {
   attend({ causal: true }, [1, 1, 40, 40, 16]);
   attend({ cuSeqlens: [0, 3, 10], dropout: 0.3 }, [1, 2, 10, 10, 4]);
   const [q, k, v] = [0, 1, 2].map(() => library.ones([1, 2, 6, 4]));
-  const { dropoutMask } = library.flashAttention(q!, k!, v!, { dropout: 0.5, returnDropoutMask: true, path: "fused" });
+  const { dropoutMask } = library.flashAttention(q, k, v, { dropout: 0.5, returnDropoutMask: true, path: "fused" });
   dropoutMask!.dataSync();
 }
 
@@ -197,7 +197,7 @@ function finishes(): void {
       for (const isBare of [true, false]) {
         const [y, bias, added] = [[2, 3, 5], [3], [2, 3, 5]].map((shape) => library.rand(shape, { dtype }));
         const options = { ...noFinish, activation, alpha: 0.1, beta: 0.5 };
-        library.noGrad(() => finished(y!, isBare ? undefined : bias, isBare ? undefined : added, options));
+        library.noGrad(() => finished(y, isBare ? undefined : bias, isBare ? undefined : added, options));
       }
 }
 
@@ -210,7 +210,7 @@ function optimizers(): void {
     ]) {
       const parameters = [leaf([3, 5], dtype), leaf([4], dtype)];
       const optimizer = make(parameters);
-      library.sum(library.add(library.sum(parameters[0]!), library.sum(parameters[1]!))).backward();
+      library.sum(library.add(library.sum(parameters[0]), library.sum(parameters[1]))).backward();
       clipGradNorm(parameters, 1);
       optimizer.step();
       disposeLeaves();
@@ -244,15 +244,15 @@ function weights(): void {
       ...fast,
       gateBias: library.rand([3]),
     });
-  const projection = (weight: typeof int4) => ({ weight, bias: leaf([weight.shape[0]!]) });
+  const projection = (weight: typeof int4) => ({ weight, bias: leaf([weight.shape[0]]) });
   const six = library.quantizeGgml(library.rand([5, 256]), "q6_K");
   const ofThree = [int4, library.quantizeInt4(library.rand([9, 128])), int4].map(projection);
   for (const rows of [1, 5, 17])
     for (const precision of ["exact", "fast"] as const)
       for (const all of [ofThree, [six, six, six].map(projection)])
-        quantizedProjections(library.rand([rows, all[0]!.weight.shape[1]!]), all as never, precision);
+        quantizedProjections(library.rand([rows, all[0].weight.shape[1]]), all as never, precision);
   for (const groups of [int4, library.quantize(library.rand([5, 96]), { bits: 8, groupSize: 32, symmetric: true })])
-    for (const rows of [1, 5, 17]) library.quantizedMatmul(library.rand([rows, groups.shape[1]!]), groups, fast);
+    for (const rows of [1, 5, 17]) library.quantizedMatmul(library.rand([rows, groups.shape[1]]), groups, fast);
   for (const format of ["q4_1", "q8_0", "q6_K"] as const)
     library.quantizedMatmul(library.rand([6, 256]), library.quantizeGgml(library.rand([3, 256]), format), fast);
   for (const format of ["q4_0", "q5_1", "q8_0", "mxfp4", "bf16"] as const)
@@ -396,6 +396,6 @@ function spread(seeds: readonly Seed[]): Seed[] {
   const step = Math.max(1, different.length / MOST_OF_A_FUNCTION);
   return Array.from(
     { length: Math.min(different.length, MOST_OF_A_FUNCTION) },
-    (_, at) => different[Math.floor(at * step)]!,
+    (_, at) => different[Math.floor(at * step)],
   );
 }

@@ -27,7 +27,7 @@ const kinds = ["matmul", "batch", "heads", "linear", "addmm", "gradients"] as co
 export function drawProduct(seed: number, layouts: readonly Layout[] = denseLayouts): DrawnProduct {
   const random = new Random(seed);
   const pick = <Item>(items: readonly Item[]): Item => items[random.integer(0, items.length - 1)]!;
-  const kind = kinds[seed % kinds.length]!;
+  const kind = kinds[seed % kinds.length];
   const dtype = pick<DType>(["float32", "float16", "bfloat16"]);
   const [m, n, k] = [random.integer(2, 40), random.integer(2, 40), random.integer(1, 70)];
   const block = (shape: readonly number[]) => makeBlock({ shape }, dtype, random);
@@ -46,7 +46,7 @@ export function drawProduct(seed: number, layouts: readonly Layout[] = denseLayo
     return {
       ...{ name, dtype, run: () => linear(...operands) },
       expected: (round) =>
-        matmulOracle(x, turned(weight), round).values.map((sum, at) => round(sum + bias.values[at % n]!)),
+        matmulOracle(x, turned(weight), round).values.map((sum, at) => round(sum + bias.values[at % n])),
     };
   }
   const shapes = batchShapes(kind, { m, n, k }, random);
@@ -57,15 +57,15 @@ export function drawProduct(seed: number, layouts: readonly Layout[] = denseLayo
     return {
       ...{ name, dtype, run: () => addmm(...operands, { alpha, beta }) },
       expected: (round) =>
-        matmulOracle(a, b, round).values.map((sum, at) => round(alpha * sum + beta * input.values[at]!)),
+        matmulOracle(a, b, round).values.map((sum, at) => round(alpha * sum + beta * input.values[at])),
     };
   }
   // The gradients of a product are products with transposed factors.
   const isTurned = kind === "gradients";
   const operands = kind === "batch" || kind === "heads" ? [putBatch(a), putBatch(b)] : [put(a), put(b)];
   const run = isTurned
-    ? () => product(transposed(operands[1]!), transposed(operands[0]!), alpha)
-    : () => matmul(operands[0]!, operands[1]!);
+    ? () => product(transposed(operands[1]), transposed(operands[0]), alpha)
+    : () => matmul(operands[0], operands[1]);
   return {
     ...{ name, dtype, run },
     expected: (round) =>
@@ -106,7 +106,7 @@ function turned({ shape, dtype, values }: Block): Block {
     const [matrix, within] = [Math.floor(at / size), at % size];
     return matrix * size + (within % rows) * columns + Math.floor(within / rows);
   });
-  return { shape: [...shape.slice(0, -2), columns, rows], dtype, values: places.map((from) => values[from]!) };
+  return { shape: [...shape.slice(0, -2), columns, rows], dtype, values: places.map((from) => values[from]) };
 }
 
 /** Runs a product. Returns a description of the difference from its definition, if there is one. */

@@ -64,9 +64,9 @@ const plainFunction: Declare = (declared, index, random) => {
   const scope = scopeOf(declared, [...names, ...declared.variables], random);
   const list = names.map(({ text, type }) => `${pick(random, ["", "const "])}${nameOf(type)} ${text}`);
   const kind = pick(random, ["", "static ", "inline ", "static inline "]);
-  const body = `const uint i = 1; return ${value(result!, scope)};`;
-  declared.text.push(`${kind}${nameOf(result!)} f${index}(${list.join(", ")}) { ${body} }`);
-  declared.functions.push({ name: `f${index}`, result: result!, parameters });
+  const body = `const uint i = 1; return ${value(result, scope)};`;
+  declared.text.push(`${kind}${nameOf(result)} f${index}(${list.join(", ")}) { ${body} }`);
+  declared.functions.push({ name: `f${index}`, result: result, parameters });
 };
 
 /** Overloads with distinct parameter types. */

@@ -76,19 +76,19 @@ export interface CallProgram {
 export function drawCalls(random: Random, length: number): CallProgram {
   const functions = Array.from({ length: 5 }, (_, at) => {
     const kind = pick(random, kindNames);
-    return { name: `F${at}`, kind: kinds[kind]!, kindName: kind, callees: new Set<number>() };
+    return { name: `F${at}`, kind: kinds[kind], kindName: kind, callees: new Set<number>() };
   });
   // Functions of these kinds come first, so that later functions can call them.
   functions.sort((a, b) => Number(definedFirst.has(b.kindName)) - Number(definedFirst.has(a.kindName)));
   for (const [at, { callees }] of functions.entries())
     for (let count = random.integer(0, 2); count > 0 && at > 0; count--) callees.add(random.integer(0, at - 1));
   // In a cycle of several functions, at most the first one must be defined before its callers.
-  const free = functions.map((_, at) => at).filter((at) => !definedFirst.has(functions[at]!.kindName));
+  const free = functions.map((_, at) => at).filter((at) => !definedFirst.has(functions[at].kindName));
   const first = random.integer(0, functions.length - 1);
   const cycle = length === 0 ? [] : [first, ...free.filter((at) => at !== first).slice(0, length - 1)];
-  for (const [at, member] of cycle.entries()) functions[member]!.callees.add(cycle[(at + 1) % cycle.length]!);
+  for (const [at, member] of cycle.entries()) functions[member].callees.add(cycle[(at + 1) % cycle.length]);
   const body = (callees: ReadonlySet<number>): string => {
-    const calls = [...callees].map((callee) => `x += ${functions[callee]!.kind.call(functions[callee]!.name)};`);
+    const calls = [...callees].map((callee) => `x += ${functions[callee].kind.call(functions[callee].name)};`);
     return `if (x > ${random.integer(1, 9)}.0f) { ${calls.join(" ")} } return x;`;
   };
   const lines = [
@@ -98,5 +98,5 @@ export function drawCalls(random: Random, length: number): CallProgram {
     `kernel void k(device float *y [[buffer(0)]], uint i [[thread_position_in_grid]]) {
   float x = y[i]; ${functions.map(({ name, kind }) => `x += ${kind.call(name)};`).join(" ")} y[i] = x; }`,
   ];
-  return { source: lines.join("\n"), cycle: cycle.map((at) => functions[at]!.kindName) };
+  return { source: lines.join("\n"), cycle: cycle.map((at) => functions[at].kindName) };
 }

@@ -95,8 +95,8 @@ export function sparseRows(random: Random): Program {
   const rows = random.integer(4, 9);
   const lengths = Array.from({ length: rows }, () => random.integer(1, 70));
   const starts = Uint32Array.of(0, ...lengths);
-  for (let row = 1; row <= rows; row++) starts[row]! += starts[row - 1]!;
-  const count = starts[rows]!;
+  for (let row = 1; row <= rows; row++) starts[row] += starts[row - 1];
+  const count = starts[rows];
   const columns = random.integer(20, 60);
   return program(
     "product with compressed rows",

@@ -118,7 +118,7 @@ test.skipIf(!isSoftware)("the kernel without a mistake has no findings", () => {
 
 test.skipIf(!isSoftware).each(faults)(
   "the checker finds the mistake: $to",
-  ({ from, to, kind, says, at = to.split(";")[0]!, severity = "error" }) => {
+  ({ from, to, kind, says, at = to.split(";")[0], severity = "error" }) => {
     const source = program.replace(from, () => to);
     expect(source).not.toBe(program);
     const line = (header + source).split("\n").findIndex((text) => text.includes(at)) + 1;

@@ -52,10 +52,10 @@ function expected(
   const result = [...out];
   for (let i = 0; i < m; i++)
     for (let j = 0; j < n; j++) {
-      let sum = product.result === "memory" ? out[i * pitch + j]! : 0;
+      let sum = product.result === "memory" ? out[i * pitch + j] : 0;
       for (let k = 0; k < depth; k++) {
-        const a = product.transposed[0] ? left[k * leftPitch! + i]! : left[i * leftPitch! + k]!;
-        sum += a * (product.transposed[1] ? right[j * rightPitch! + k]! : right[k * rightPitch! + j]!);
+        const a = product.transposed[0] ? left[k * leftPitch + i] : left[i * leftPitch + k];
+        sum += a * (product.transposed[1] ? right[j * rightPitch + k] : right[k * rightPitch + j]);
       }
       result[i * pitch + j] = sum;
     }
@@ -69,11 +69,11 @@ function run(product: Product, source: string, random: Random) {
     matrix(random, memoryOf(product, 1), padding[1], least(right)),
     matrix(random, [size[0], size[1]], padding[2], -1),
   ] as const;
-  const [a, b, c] = ([left, right, out] as const).map((dtype, at) => buffers[dtype]!(values[at]!));
+  const [a, b, c] = ([left, right, out] as const).map((dtype, at) => buffers[dtype]!(values[at]));
   metalContext().report({ clear: true });
   const kernel = metalKernel({ name: "k", source, languageVersion: "4.0" });
   const { outputs } = kernel.run(
-    { left: a!, right: b!, out: c! },
+    { left: a, right: b, out: c },
     { threadgroups: [Math.ceil(size[1] / tile[1]), Math.ceil(size[0] / tile[0])], threadgroup: groups * 32 },
   );
   const findings = metalContext()

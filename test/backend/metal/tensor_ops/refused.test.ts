@@ -139,8 +139,8 @@ function complete(random: Random, own: Partial<Program>): Program {
 test.skipIf(!isSoftware).each(pairs)("an illegal program is rejected: $name", ({ name, legal, illegal }) => {
   const start = seed * 100 + name.length;
   const [good, bad] = [legal, illegal].map((own) => sourceOf(complete(new Random(start), own)));
-  expect(refusal(good!, "4.0"), good).toBeUndefined();
-  expect(refusal(bad!, "4.0"), bad).toContain("error");
+  expect(refusal(good, "4.0"), good).toBeUndefined();
+  expect(refusal(bad, "4.0"), bad).toContain("error");
 });
 
 test.skipIf(!isSoftware)("tensors require Metal 4.0", () => {

@@ -23,6 +23,6 @@ test.each(kinds.flatMap((name) => backendNames.map((backend) => [name, backend] 
       expect(getBackend()).toBe(backend);
       return outputOf(model, own);
     });
-    expect(errorOf(got, answers[own.output!]!)).toBeLessThan(1e-5);
+    expect(errorOf(got, answers[own.output!])).toBeLessThan(1e-5);
   },
 );

@@ -44,7 +44,7 @@ function problemOf(name: EncoderName, { change, missing, task, output }: Case, g
   const where = `${task} ${missing === undefined ? JSON.stringify(change) : `without ${missing}`}`;
   if (!(got instanceof Error)) {
     if (output === null) return [`${where}: transformers refuses it`];
-    const error = errorOf(got, answers[output === "same" ? `${name}.${task}` : output]!);
+    const error = errorOf(got, answers[output === "same" ? `${name}.${task}` : output]);
     return error < CLOSE ? [] : [`${where}: off by ${error}`];
   }
   if (!(got instanceof OrchardError)) return [`${where}: ${got.stack}`];

@@ -41,14 +41,14 @@ const shapes: Record<string, number[]> = {
 const state = Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, weight(key, shape)]));
 
 type Rows = number[][];
-const numbersOf = (key: string): number[] => Array.from(state[key]!.dataSync(), Number);
+const numbersOf = (key: string): number[] => Array.from(state[key].dataSync(), Number);
 const rowsOf = (key: string): Rows => {
-  const [numbers, columns] = [numbersOf(key), state[key]!.shape.at(-1)!];
+  const [numbers, columns] = [numbersOf(key), state[key].shape.at(-1)!];
   return Array.from({ length: numbers.length / columns }, (_, row) =>
     numbers.slice(row * columns, (row + 1) * columns),
   );
 };
-const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, at) => sum + value * b[at]!, 0);
+const dot = (a: readonly number[], b: readonly number[]) => a.reduce((sum, value, at) => sum + value * b[at], 0);
 const linear = (x: Rows, name: string, hasBias = true): Rows => {
   const [rows, bias] = [rowsOf(`${name}.weight`), hasBias ? numbersOf(`${name}.bias`) : undefined];
   return x.map((row) => rows.map((own, at) => dot(row, own) + (bias?.[at] ?? 0)));
@@ -58,10 +58,10 @@ const normalized = (x: Rows, name: string): Rows => {
   return x.map((row) => {
     const mean = row.reduce((sum, value) => sum + value, 0) / row.length;
     const variance = row.reduce((sum, value) => sum + (value - mean) ** 2, 0) / row.length;
-    return row.map((value, at) => ((value - mean) / Math.sqrt(variance + 1e-12)) * scale[at]! + bias[at]!);
+    return row.map((value, at) => ((value - mean) / Math.sqrt(variance + 1e-12)) * scale[at] + bias[at]);
   });
 };
-const plus = (a: Rows, b: Rows): Rows => a.map((row, at) => row.map((value, column) => value + b[at]![column]!));
+const plus = (a: Rows, b: Rows): Rows => a.map((row, at) => row.map((value, column) => value + b[at][column]));
 
 /** The normal cumulative distribution function, by its series. */
 function normal(x: number): number {
@@ -86,11 +86,11 @@ function attended(x: Rows, at: string): Rows {
   const joined = x.map((_, i) =>
     slopes.flatMap((slope, head) => {
       const own = (row: readonly number[]) => row.slice(head * size, (head + 1) * size);
-      const scores = x.map((_, j) => dot(own(q[i]!), own(k[j]!)) / Math.sqrt(size) - slope * Math.abs(i - j));
+      const scores = x.map((_, j) => dot(own(q[i]), own(k[j])) / Math.sqrt(size) - slope * Math.abs(i - j));
       const powers = scores.map((score) => Math.exp(score));
       const total = powers.reduce((sum, value) => sum + value, 0);
-      return own(v[0]!).map((_, column) =>
-        powers.reduce((sum, power, j) => sum + (power / total) * own(v[j]!)[column]!, 0),
+      return own(v[0]).map((_, column) =>
+        powers.reduce((sum, power, j) => sum + (power / total) * own(v[j])[column], 0),
       );
     }),
   );
@@ -103,14 +103,14 @@ function statesOf(tokens: readonly number[]): Rows {
     rowsOf("embeddings.token_type_embeddings.weight"),
   ];
   let x = normalized(
-    tokens.map((token) => words[token]!.map((value, at) => value + types[0]![at]!)),
+    tokens.map((token) => words[token].map((value, at) => value + types[0][at])),
     "embeddings.LayerNorm",
   );
   for (let index = 0; index < LAYERS; index++) {
     const at = `encoder.layer.${index}.`;
     const middle = attended(x, at);
     const gated = linear(middle, `${at}mlp.gated_layers`, false).map((row) =>
-      row.slice(0, HIDDEN).map((value, column) => value * normal(value) * row[HIDDEN + column]!),
+      row.slice(0, HIDDEN).map((value, column) => value * normal(value) * row[HIDDEN + column]),
     );
     x = normalized(plus(linear(gated, `${at}mlp.wo`), middle), `${at}mlp.layernorm`);
   }
@@ -125,7 +125,7 @@ const texts = [
 function check(model: nn.Encoder): void {
   const states = noGrad(() => model.hiddenStates(tensor(texts, { dtype: "int32" }), { lengths: [8, 3] }));
   for (const [row, length] of [8, 3].entries()) {
-    const want = tensor([statesOf(texts[row]!.slice(0, length))]);
+    const want = tensor([statesOf(texts[row].slice(0, length))]);
     expect(errorOf(states.narrow(0, row, 1).narrow(1, 0, length), want)).toBeLessThan(1e-5);
   }
 }

@@ -36,7 +36,7 @@ export const { families }: { families: Record<EncoderName, Family> } = JSON.pars
 );
 export const answers = io.loadSafetensors(`${fixture}.safetensors`);
 export const names = Object.keys(families) as EncoderName[];
-export const lengths = Array.from(answers["lengths"]!.dataSync(), Number);
+export const lengths = Array.from(answers["lengths"].dataSync(), Number);
 
 export const configOf = (name: EncoderName, { task, change, missing }: Case): Readonly<Record<string, unknown>> => {
   const { config, classes } = families[name];
@@ -63,6 +63,6 @@ export const kept = (out: Tensor): Tensor =>
 
 /** The results of a model for the two texts of the fixture. */
 export function outputOf(model: nn.Encoder, { types }: Pick<Case, "types">): Tensor {
-  const tokenTypes = types ? answers["tokenTypes"]! : undefined;
-  return kept(noGrad(() => model.forward(answers["tokens"]!, { lengths, tokenTypes })));
+  const tokenTypes = types ? answers["tokenTypes"] : undefined;
+  return kept(noGrad(() => model.forward(answers["tokens"], { lengths, tokenTypes })));
 }

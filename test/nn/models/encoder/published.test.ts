@@ -42,26 +42,26 @@ function published(name: "nomic_bert" | "gte", { rope_parameters, head_dim: _, .
 }
 
 test.each(["nomic_bert", "gte"] as const)("%s computes the same from its published config", async (name) => {
-  const own = families[name].cases[0]!;
+  const own = families[name].cases[0];
   const path = folder.file(name);
   await writeModel(path, name, own);
   writeFileSync(join(path, "config.json"), JSON.stringify(published(name, configOf(name, own))));
   const got = outputOf(await loadEncoder(path), own);
-  expect(errorOf(got, answers[own.output!]!)).toBeLessThan(1e-5);
+  expect(errorOf(got, answers[own.output!])).toBeLessThan(1e-5);
 });
 
 test("GTE's ntk scaling has the frequencies of its formula", () => {
   const [factor, base, width] = [8, 20_000, 16];
   const sizes = { hidden_size: 2 * width, num_attention_heads: 2, intermediate_size: 8, num_hidden_layers: 1 };
   const config = { ...gte, ...sizes, rope_theta: base, rope_scaling: { type: "ntk", factor } };
-  const { rope } = nn.createModel<nn.Encoder>(config).description.layers[0]!.attention;
+  const { rope } = nn.createModel<nn.Encoder>(config).description.layers[0].attention;
   const scaling = rope?.scaling as { readonly type: "linear"; readonly factor: number };
   const { frequencies } = rotationOf(width, rope!.base, scaling);
   const expected = Array.from(
     { length: width / 2 },
     (_, pair) => (factor * base) ** ((-2 * pair) / width) / factor ** (2 / width),
   );
-  for (const [pair, frequency] of frequencies.entries()) expect(frequency / expected[pair]!).toBeCloseTo(1, 12);
+  for (const [pair, frequency] of frequencies.entries()) expect(frequency / expected[pair]).toBeCloseTo(1, 12);
 });
 
 test.each([

@@ -5,7 +5,7 @@ import { testFolder } from "../../../support/folder.ts";
 import { answers, lengths, load, models, type Options, writeModel } from "./oracle.ts";
 
 const folder = testFolder("generations");
-const given = answers["tokens"]! as Tensor;
+const given = answers["tokens"] as Tensor;
 const texts = lengths.map((length, row) => Array.from(given.select(0, row).dataSync(), Number).slice(0, length));
 
 /** Converts options of transformers' `generate`. */
@@ -36,7 +36,7 @@ describe.each(models.map((model, index) => [`${index} ${model.config["model_type
       for (const { options, tokens, scores } of described.generations) {
         const results = (await nn.generateBatch(model, texts, optionsOf(options))).flat();
         expect([options, results.map((result) => result.tokens)]).toEqual([options, tokens as number[][]]);
-        for (const [at, score] of (scores ?? []).entries()) expect(results[at]!.score).toBeCloseTo(score, 3);
+        for (const [at, score] of (scores ?? []).entries()) expect(results[at].score).toBeCloseTo(score, 3);
       }
     });
   },

@@ -20,18 +20,18 @@ interface File {
 const path = join(packageRoot, "test", "fixtures", "encoder_decoders", "gguf.json");
 const files: readonly File[] = JSON.parse(readFileSync(path, "utf8"));
 const folder = testFolder("t5_gguf");
-const [tokens, targets] = ["tokens", "targets"].map((name) => answers[name]!) as [Tensor, Tensor];
+const [tokens, targets] = ["tokens", "targets"].map((name) => answers[name]) as [Tensor, Tensor];
 
 test.each(files.map((file) => [`${file.index} ${file.config["model_type"]}`, file] as const))(
   "%s: logits equal those of the folder",
   async (name, file) => {
-    const model = models[file.index]!;
+    const model = models[file.index];
     const own = folder.file(name.replace(" ", "."));
     const expected = await load(
       await writeModel(own, { ...model, weights: { ...model.weights, ...file.head } }, file.config),
     );
     const state = io.loadSafetensors(join(own, "model.safetensors"));
-    const named = Object.entries(file.tensors).map(([key, from]) => [key, state[from]!] as const);
+    const named = Object.entries(file.tensors).map(([key, from]) => [key, state[from]] as const);
     await io.saveGguf(`${own}.gguf`, Object.fromEntries(named), { metadata: file.metadata });
     const loaded = await nn.loadModel<nn.EncoderDecoder>(`${own}.gguf`, { dtype: "float32" });
     expect(loaded.source).toBe("gguf");
@@ -40,7 +40,7 @@ test.each(files.map((file) => [`${file.index} ${file.config["model_type"]}`, fil
         using encoded = each.encode(tokens, { lengths });
         return each.decode(targets, encoded);
       });
-      expect(errorOf(logits[1]!, logits[0]!)).toBeLessThan(1e-6);
+      expect(errorOf(logits[1], logits[0])).toBeLessThan(1e-6);
     });
     const prompts = [
       [5, 6, 7, 2],
@@ -50,8 +50,6 @@ test.each(files.map((file) => [`${file.index} ${file.config["model_type"]}`, fil
     const [want, got] = await Promise.all(
       [expected, loaded.model].map((each) => nn.generateBatch(each, prompts, options)),
     );
-    expect(got!.map((rows) => rows.map((row) => row.tokens))).toEqual(
-      want!.map((rows) => rows.map((row) => row.tokens)),
-    );
+    expect(got.map((rows) => rows.map((row) => row.tokens))).toEqual(want.map((rows) => rows.map((row) => row.tokens)));
   },
 );

@@ -9,15 +9,15 @@ import { answers, lengths, load, type Model, models, writeModel } from "./oracle
 
 const folder = testFolder("loading");
 const random = new Random(seed);
-const [tokens, targets] = [answers["tokens"]!, answers["targets"]!] as [Tensor, Tensor];
+const [tokens, targets] = [answers["tokens"], answers["targets"]] as [Tensor, Tensor];
 const indexOf = (type: string): number => models.findIndex(({ config }) => config["model_type"] === type);
-const t5 = models[indexOf("t5")]!;
+const t5 = models[indexOf("t5")];
 
 test.each(["t5", "umt5"])(
   "the encoder of %s loads from its folder, and from the folder of the whole model",
   async (type) => {
     const index = indexOf(type);
-    const described = models[index]!;
+    const described = models[index];
     const isOfEncoder = ([name]: readonly [string, unknown]) => /^(shared|encoder)\./.test(name);
     const weights = Object.fromEntries(Object.entries(described.weights).filter(isOfEncoder));
     for (const [name, own] of [["alone", { ...described, weights }] as const, ["whole", described] as const]) {
@@ -25,7 +25,7 @@ test.each(["t5", "umt5"])(
       const { model } = await nn.loadModel<nn.Encoder>(path);
       const states = noGrad(() => model.forward(tokens, { lengths }));
       const kept = states.indexSelect(1, tensor([0, 4], { dtype: "int32" }));
-      expect(errorOf(kept, answers[`${index}.states`]!)).toBeLessThan(1e-5);
+      expect(errorOf(kept, answers[`${index}.states`])).toBeLessThan(1e-5);
     }
   },
 );
@@ -37,7 +37,7 @@ test("quantized weights and other dtypes give nearly the same logits", async () 
   const ofOneBlock = Object.entries(t5.weights).filter(([name]) => !/block\.[1-9]/.test(name));
   const weights = Object.fromEntries(
     ofOneBlock.map(([name, [shape]]): [string, [number[]]] => {
-      if (name.endsWith("relative_attention_bias.weight")) return [name, [[shape[0]!, 4]]];
+      if (name.endsWith("relative_attention_bias.weight")) return [name, [[shape[0], 4]]];
       if (name === "shared.weight" || name === "lm_head.weight") return [name, [[31, 32]]];
       return [name, [resize(shape).map((length) => (length === 31 ? 31 : 32))]];
     }),
@@ -65,7 +65,7 @@ test.each<[string, object, string]>([
 });
 
 test("inputs of the wrong shape are rejected", async () => {
-  const model = await load(await writeModel(folder.file("bart"), models[indexOf("bart")]!));
+  const model = await load(await writeModel(folder.file("bart"), models[indexOf("bart")]));
   using encoded = model.encode(tokens, { lengths });
   expect(() => model.decode(targets.narrow(0, 0, 2), encoded)).toThrow("expected a multiple of 3 rows");
   expect(() => model.decode(targets.repeat(1, 9), encoded)).toThrow("tokens in a generated text, got 54");
@@ -81,19 +81,19 @@ test("a batch of prompts has the tokens of each prompt alone", async () => {
   const greedy = await nn.generateBatch(model, prompts, { maxTokens: 8, stopTokens: [3], batch: 3 });
   for (const [at, prompt] of prompts.entries()) {
     const wanted = await Array.fromAsync(nn.generate(model, prompt, { maxTokens: 8, temperature: 0, stopTokens: [3] }));
-    expect(greedy[at]![0]!.tokens).toEqual(wanted);
+    expect(greedy[at][0].tokens).toEqual(wanted);
   }
   const options = { maxTokens: 6, numBeams: 3, numReturnSequences: 3, stopTokens: [3] };
   const together = await nn.generateBatch(model, prompts, options);
   for (const [at, prompt] of prompts.entries()) {
     const [alone] = await nn.generateBatch(model, [prompt], options);
-    expect(together[at]!.map((result) => result.tokens)).toEqual(alone!.map((result) => result.tokens));
-    const first = await likelihood(model, prompt, alone![0]!.tokens, alone![0]!.finishReason === "stop");
-    expect(alone![0]!.score!).toBeCloseTo(first, 4);
+    expect(together[at].map((result) => result.tokens)).toEqual(alone.map((result) => result.tokens));
+    const first = await likelihood(model, prompt, alone[0].tokens, alone[0].finishReason === "stop");
+    expect(alone[0].score!).toBeCloseTo(first, 4);
   }
   const sampled = (own: object) => nn.generateBatch(model, prompts, { maxTokens: 5, temperature: 1, ...own });
   expect(await sampled({ seed: 4 })).toEqual(await sampled({ seed: 4 }));
-  expect((await sampled({ seed: 4, numReturnSequences: 2 }))[0]!.length).toBe(2);
+  expect((await sampled({ seed: 4, numReturnSequences: 2 }))[0].length).toBe(2);
   expect(sampled({ numBeams: 2 })).rejects.toThrow("beam search does not sample");
   expect(nn.generateBatch(model, prompts, { numReturnSequences: 2 })).rejects.toThrow("at most numBeams (1)");
 });
@@ -103,6 +103,6 @@ async function likelihood(model: nn.GPT, prompt: number[], tokens: readonly numb
   const all = [...prompt, ...tokens, ...(isStopped ? [3] : [])];
   const logits = noGrad(() => model.forward(tensor([all], { dtype: "int32" })).logSoftmax(-1));
   const values = logits.select(0, 0).toArray() as number[][];
-  const chosen = all.slice(prompt.length).map((token, at) => values[prompt.length - 1 + at]![token]!);
+  const chosen = all.slice(prompt.length).map((token, at) => values[prompt.length - 1 + at][token]);
   return chosen.reduce((sum, value) => sum + value, 0) / chosen.length;
 }

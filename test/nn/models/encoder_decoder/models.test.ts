@@ -8,7 +8,7 @@ import { answers, lengths, load, type Model, models, writeModel } from "./oracle
 /** Sums in another order differ by far less. */
 const CLOSE = 1e-5;
 const folder = testFolder("encoder_decoders");
-const [tokens, targets, labels] = ["tokens", "targets", "labels"].map((name) => answers[name]!) as [
+const [tokens, targets, labels] = ["tokens", "targets", "labels"].map((name) => answers[name]) as [
   Tensor,
   Tensor,
   Tensor,
@@ -23,8 +23,8 @@ describe.each(titled)("encoder-decoder models: %s", (_, described, index) => {
     noGrad(() => {
       using encoded = model.encode(tokens, { lengths });
       const states = encoded.states.indexSelect(1, tensor([0, 4], { dtype: "int32" }));
-      expect(errorOf(states, answers[`${index}.states`]!)).toBeLessThan(CLOSE);
-      expect(errorOf(model.decode(targets, encoded), answers[`${index}.logits`]!)).toBeLessThan(CLOSE);
+      expect(errorOf(states, answers[`${index}.states`])).toBeLessThan(CLOSE);
+      expect(errorOf(model.decode(targets, encoded), answers[`${index}.logits`])).toBeLessThan(CLOSE);
     });
   });
 
@@ -33,8 +33,8 @@ describe.each(titled)("encoder-decoder models: %s", (_, described, index) => {
     noGrad(() => {
       using encoded = model.encode(tokens, { lengths });
       using cache = model.newCache();
-      const wanted = answers[`${index}.logits`]!;
-      for (let at = 0; at < targets.shape[1]!; at++) {
+      const wanted = answers[`${index}.logits`];
+      for (let at = 0; at < targets.shape[1]; at++) {
         const logits = model.decode(targets.narrow(1, at, 1), encoded, { cache });
         // M2M100 gives padding a different position, on which later tokens depend only with a cache
         const rows = wanted.narrow(1, at, 1).narrow(0, 0, 1);
@@ -60,13 +60,13 @@ function wrongGradients(model: Awaited<ReturnType<typeof load>>, { weights }: Mo
   const seen = new Set<string>();
   for (const [path, parameter] of model.namedParameters()) {
     const [, layer, end] = /^(.*)\.([^.]+)$/.exec(path)!;
-    const name = `${names.get(layer!)}.${end}`;
+    const name = `${names.get(layer)}.${end}`;
     const [, probe, sum] = weights[name] ?? [];
     if (probe === undefined || sum === undefined) continue;
     seen.add(name);
     const gradient = parameter.grad!.dataSync() as Float32Array;
     const probes = weight(`${name}.probe`, parameter.shape).dataSync() as Float32Array;
-    const got = gradient.reduce((total, value, at) => total + value * probes[at]!, 0);
+    const got = gradient.reduce((total, value, at) => total + value * probes[at], 0);
     const size = gradient.reduce((total, value) => total + Math.abs(value), 0);
     if (Math.abs(got - probe) > 1e-4 * sum + 1e-6 || Math.abs(size - sum) > 1e-4 * sum + 1e-6) found.push(name);
   }

@@ -23,7 +23,7 @@ export interface Model {
 const fixture = join(packageRoot, "test", "fixtures", "encoder_decoders", "models");
 export const { models }: { models: readonly Model[] } = JSON.parse(readFileSync(`${fixture}.json`, "utf8"));
 export const answers = io.loadSafetensors(`${fixture}.safetensors`);
-export const lengths = Array.from(answers["lengths"]!.dataSync(), Number);
+export const lengths = Array.from(answers["lengths"].dataSync(), Number);
 
 /** Writes the folder of a model. */
 export async function writeModel(path: string, { config, weights }: Model, changes: object = {}): Promise<string> {

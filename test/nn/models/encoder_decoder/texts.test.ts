@@ -40,7 +40,7 @@ async function folderOf(kind: "marian" | "m2m_100", files: Readonly<Record<strin
 /** Returns the texts that a model generates from tokens. */
 async function generated(model: Nn.EncoderDecoder, rows: number[][], options: Nn.GenerateBatchOptions) {
   const results = await nn.generateBatch(model, rows, options);
-  return results.map(([best]) => model.tokenizer!.decode(best!.tokens).trim());
+  return results.map(([best]) => model.tokenizer!.decode(best.tokens).trim());
 }
 
 test("M2M100: the source language precedes a text, and the target is the first token", async () => {
@@ -103,6 +103,6 @@ test("orchard translate prints the translation of each line", async () => {
   const wanted = await nn.translate(await load(path), texts, { source: "en", target: "de" });
   const { stdout } = run(`${texts[0]}\n\n${texts[1]}\n${texts[2]}\n`, "--from", "en", "--to", "de");
   expect(stdout.toString()).toBe([wanted[0], "", wanted[1], wanted[2], ""].join("\n"));
-  const { stderr, exitCode } = run("", texts[0]!, "--from", "xx", "--to", "de");
+  const { stderr, exitCode } = run("", texts[0], "--from", "xx", "--to", "de");
   expect([exitCode, stderr.toString()]).toEqual([1, expect.stringContaining('got "xx"')]);
 });

@@ -57,9 +57,9 @@ test.each(Object.entries(models).map(([at, model]) => [`${model.name} ${at}`, at
     await write(path, model);
     try {
       const { model: loaded } = await nn.loadModel(path, { dtype: "float32" });
-      const tokens = answers["tokens"]!.remainder(loaded.vocabularySize).to("int32");
+      const tokens = answers["tokens"].remainder(loaded.vocabularySize).to("int32");
       const logits = noGrad(() => loaded.forward(tokens)).narrow(1, -2, 2);
-      expect(errorOf(logits, answers[`${at}.logits`]!)).toBeLessThan(1e-5);
+      expect(errorOf(logits, answers[`${at}.logits`])).toBeLessThan(1e-5);
       const following = answers[`${at}.greedy`];
       const isCausal = !(loaded as Decoder).description.layers.some(({ attention }) => attention.bidirectional);
       if (!following || !isCausal) return;

@@ -50,7 +50,7 @@ const names = Object.keys(families) as ArchitectureName[];
 async function outcomeOf(path: string): Promise<Tensor | Error> {
   try {
     const { model } = await nn.loadModel(path, { dtype: "float32" });
-    const logits = noGrad(() => model.forward(answers["tokens"]!));
+    const logits = noGrad(() => model.forward(answers["tokens"]));
     return logits.narrow(1, -2, 2);
   } catch (error) {
     return error as Error;
@@ -174,7 +174,7 @@ describe.each(names)("the defaults in configs of %s", (name) => {
       if (own !== written) await writeHashed(path, { ...shapes, ...own }, isFromOne);
       written = own;
       const got = await outcomeOf(path);
-      const key = missing ?? Object.keys(change)[0]!;
+      const key = missing ?? Object.keys(change)[0];
       const where = missing === undefined ? JSON.stringify(change) : `without ${missing}`;
       if (got instanceof Error) {
         if (!(got instanceof OrchardError)) wrong.push(`${where}: ${got.stack}`);
@@ -185,7 +185,7 @@ describe.each(names)("the defaults in configs of %s", (name) => {
       }
       if (logits === null) wrong.push(`${where}: transformers refuses it`);
       else {
-        const error = errorOf(got, answers[logits === "same" ? name : logits]!);
+        const error = errorOf(got, answers[logits === "same" ? name : logits]);
         if (!(error < 1e-5)) wrong.push(`${where}: off by ${error}`);
       }
     }

@@ -23,7 +23,7 @@ const answers: Readonly<Record<string, Answer>> = JSON.parse(readFileSync(path, 
 const folder = testFolder("gguf-models");
 
 const largest = (values: readonly number[]) => Math.max(...values.map(Math.abs));
-const apart = (a: readonly number[], b: readonly number[]) => largest(a.map((value, at) => value - b[at]!));
+const apart = (a: readonly number[], b: readonly number[]) => largest(a.map((value, at) => value - b[at]));
 
 /** gelu is a table of float16 values in llama.cpp. */
 const rounded: Readonly<Record<string, number>> = {
@@ -33,7 +33,7 @@ const rounded: Readonly<Record<string, number>> = {
 };
 
 /** llama.cpp's log-probabilities in float32. */
-const exactOf = ({ name, format }: GgufCase): number[] => answers[name.replace(format, "float32")]!.logProbabilities;
+const exactOf = ({ name, format }: GgufCase): number[] => answers[name.replace(format, "float32")].logProbabilities;
 
 /**
  * Over all files of a format: the squared distances of Orchard's results from llama.cpp's, and of llama.cpp's results
@@ -41,14 +41,14 @@ const exactOf = ({ name, format }: GgufCase): number[] => answers[name.replace(f
  */
 const squares = new Map<string, { ours: number; theirs: number }>();
 const sumOfSquares = (a: readonly number[], b: readonly number[]) =>
-  a.reduce((sum, value, at) => sum + (value - b[at]!) ** 2, 0);
+  a.reduce((sum, value, at) => sum + (value - b[at]) ** 2, 0);
 
 /** The distances of log-probabilities from llama.cpp's, by file. */
 const measured = new Map<string, number>();
 
 describe.each(files)("the GGUF file $name has llama.cpp's results", (file) => {
   const { name, prompt, format, write, tokens } = file;
-  const { tokens: following, logProbabilities } = answers[name]!;
+  const { tokens: following, logProbabilities } = answers[name];
   // weights of merged files are not representable in float16
   const isExact = format === "float32" || (format === "float16" && !name.startsWith("merged"));
 
@@ -64,7 +64,7 @@ describe.each(files)("the GGUF file $name has llama.cpp's results", (file) => {
     // The weights are equal. llama.cpp also rounds the operand that they multiply to their format; Orchard does not. So
     // Orchard has only one of llama.cpp's two errors, which may cancel each other there.
     const error = apart(logProbabilities, exactOf(file));
-    const exact = rounded[prompt] ?? rounded[name.split(" ")[0]!] ?? 1e-4;
+    const exact = rounded[prompt] ?? rounded[name.split(" ")[0]] ?? 1e-4;
     measured.set(name, apart(got, logProbabilities));
     expect(apart(got, logProbabilities)).toBeLessThanOrEqual(exact + (isExact ? error : 2 * error));
     const sums = getOrMake(squares, format, () => ({ ours: 0, theirs: 0 }));
@@ -86,7 +86,7 @@ test.each(["q8_0", "q4_0", "q4_K", "q6_K"])(
 describe("the table of docs/models.md is complete", () => {
   const page = readFileSync(join(packageRoot, "docs", "models.md"), "utf8");
   const [, table] = /## GGUF files\n(.*?)\n## /s.exec(page)!;
-  const rows = table!
+  const rows = table
     .split("\n")
     .filter((line) => line.startsWith("| `"))
     .slice(1) // without the head of the table
@@ -97,7 +97,7 @@ describe("the table of docs/models.md is complete", () => {
     expect(rows.map(([, name]) => name)).toEqual(Object.keys(architectures).filter((name) => inFiles.has(name)));
     for (const [, name, ggml] of rows) {
       const path = folder.file(`${name}.named.gguf`);
-      await io.saveGguf(path, {}, { metadata: { "general.architecture": ggml! } });
+      await io.saveGguf(path, {}, { metadata: { "general.architecture": ggml } });
       const known = await nn.loadModel(path).then(undefined, (error: Error) => error.message);
       // the architecture is known, but its settings are missing
       expect(known).toContain(`expected ${ggml}.block_count`);
@@ -106,7 +106,7 @@ describe("the table of docs/models.md is complete", () => {
 
   test("the page lists the pre-tokenizers", () => {
     const [, list] = /`tokenizer.ggml.pre` says: (.*?)\. Others/s.exec(page)!;
-    const named = [...list!.matchAll(/`([^`]+)`/g)].map(([, own]) => own!);
+    const named = [...list.matchAll(/`([^`]+)`/g)].map(([, own]) => own);
     expect(named.length).toBeGreaterThan(10);
     for (const own of named) expect(patternsOf(own).length).toBeGreaterThan(0);
     for (const own of ["bloom", "viking"]) expect(() => patternsOf(own)).toThrow(`got ${own}`);

@@ -72,4 +72,4 @@ export const files: readonly GgufCase[] = [...small, ...wide, ...scaled, ...merg
  * the error of llama.cpp, which also rounds the factors of float16 weights to float16.
  */
 export const promptOf = (name: GgufName): number[] =>
-  numbers(answersOf(name === "llama" ? "qwen2" : name)["tokens"]!.narrow(0, 0, 1));
+  numbers(answersOf(name === "llama" ? "qwen2" : name)["tokens"].narrow(0, 0, 1));

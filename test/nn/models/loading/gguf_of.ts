@@ -121,14 +121,14 @@ function tensorsOf(name: GgufName, config: Config, state: nn.StateDict): [string
   const found: [string, Tensor][] = [];
   for (const [own, x] of Object.entries(state)) {
     const match = /^(.*)\.(weight|bias)$/.exec(own)!;
-    const top = topNames[match[1]!];
+    const top = topNames[match[1]];
     if (top !== undefined) found.push([`${top}.${match[2]}`, changed(name, top, x, config)]);
   }
   for (let at = 0; at < count; at++) found.push(...layerTensors(name, config, state, layers?.[at] ?? at, at));
   if (name === "phi3") {
     const rope = config["rope_parameters"] as Record<string, number[]>;
-    found.push(["rope_factors_long.weight", tensor(rope["long_factor"]!)]);
-    found.push(["rope_factors_short.weight", tensor(rope["short_factor"]!)]);
+    found.push(["rope_factors_long.weight", tensor(rope["long_factor"])]);
+    found.push(["rope_factors_short.weight", tensor(rope["short_factor"])]);
   }
   if (name === "llama") found.push(["rope_freqs.weight", llama3Factors(config)]);
   return found;
@@ -149,14 +149,14 @@ function layerTensors(
   own.sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
   for (const [key, x] of own) {
     const [, layer, end] = /^(.*)\.(weight|bias)$/.exec(key.slice(prefix.length))!;
-    const expert = /experts\.\d+\.(\w+)$/.exec(layer!)?.[1];
+    const expert = /experts\.\d+\.(\w+)$/.exec(layer)?.[1];
     if (expert !== undefined) {
-      const stacked = experts[expert]!;
+      const stacked = experts[expert];
       stacks.set(stacked, [...(stacks.get(stacked) ?? []), x]);
       continue;
     }
     const isAfter = layer === "post_attention_layernorm" && /gemma|olmo2/.test(name);
-    const other = isAfter ? "post_attention_norm" : layerNames[layer!]!;
+    const other = isAfter ? "post_attention_norm" : layerNames[layer];
     found.push([`blk.${to}.${other}.${end}`, changed(name, other, x, config)]);
   }
   for (const [other, parts] of stacks) found.push([`blk.${to}.${other}.weight`, stack(parts)]);
@@ -184,10 +184,10 @@ function permuted(x: Tensor, heads: number): Tensor {
 function llama3Factors(config: Config): Tensor {
   const rope = config["rope_parameters"] as Record<string, number>;
   const dim = number(config, "hidden_size") / number(config, "num_attention_heads");
-  const [low, high, factor] = [rope["low_freq_factor"]!, rope["high_freq_factor"]!, rope["factor"]!];
-  const original = rope["original_max_position_embeddings"]!;
+  const [low, high, factor] = [rope["low_freq_factor"], rope["high_freq_factor"], rope["factor"]];
+  const original = rope["original_max_position_embeddings"];
   const factors = Array.from({ length: dim / 2 }, (_, pair) => {
-    const wavelength = 2 * Math.PI * rope["rope_theta"]! ** ((2 * pair) / dim);
+    const wavelength = 2 * Math.PI * rope["rope_theta"] ** ((2 * pair) / dim);
     if (wavelength < original / high) return 1;
     if (wavelength > original / low) return factor;
     const smooth = (original / wavelength - low) / (high - low);
@@ -222,7 +222,7 @@ function metadataOf(name: GgufName, config: Config) {
       : {
           "attention.layer_norm_rms_epsilon": real(number(config, "rms_norm_eps")),
           "rope.dimension_count": whole(headWidth * (global["partial_rotary_factor"] ?? 1)),
-          "rope.freq_base": real(global["rope_theta"]!),
+          "rope.freq_base": real(global["rope_theta"]),
         }),
     ...furtherOf(name, config, global),
   };
@@ -246,7 +246,7 @@ function furtherOf(name: GgufName, config: Config, rope: Record<string, number>)
       return {
         ...window,
         "rope.scaling.type": { type: "string", value: "linear" } as const,
-        "rope.scaling.factor": real(rope["factor"]!),
+        "rope.scaling.factor": real(rope["factor"]),
       };
     case "phi3":
       // llama.cpp uses the factors for long texts if its cache is longer; its caches are multiples of 256
@@ -293,7 +293,7 @@ export async function writeWide(path: string, format: GgmlFormat | "float32"): P
 
 /** A token for each of the first bytes, as GPT-2 represents them. */
 export function tokensOf(count: number) {
-  const tokens = Array.from({ length: count }, (_, byte) => byteCharacters[byte]!);
+  const tokens = Array.from({ length: count }, (_, byte) => byteCharacters[byte]);
   return {
     "tokenizer.ggml.model": "gpt2",
     "tokenizer.ggml.pre": "gpt-2",

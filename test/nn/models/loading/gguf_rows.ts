@@ -196,14 +196,14 @@ export async function writeGgufRow(name: GgufRowName, path: string): Promise<voi
   const model = modelOf(name);
   const state = model.stateDict();
   const { permuted: isPermuted = false } = ggufRows[name] as GgufRow;
-  const { headWidth } = model.description.layers[0]!.attention;
+  const { headWidth } = model.description.layers[0].attention;
   const weights: Record<string, Tensor> = {};
   const stacks = new Map<string, Tensor[]>();
   for (const { path: own, names, change } of placesOf(name, model.description, "gguf"))
     for (const end of ["weight", "bias"]) {
       const x = state[`${own}.${end}`];
       if (x === undefined) continue;
-      const file = `${names[0]!}.${end}`;
+      const file = `${names[0]}.${end}`;
       const isReordered = isPermuted && /attention\.(query|key)$/.test(own);
       if (change?.kind === "part") getOrMake(stacks, file, (): Tensor[] => []).push(x);
       else weights[file] = isReordered ? permuted(x, headWidth) : x;
@@ -214,7 +214,7 @@ export async function writeGgufRow(name: GgufRowName, path: string): Promise<voi
 
 function metadataOf(name: GgufRowName, description: DecoderDescription) {
   const { file, metadata = {} } = ggufRows[name] as GgufRow;
-  const { attention, feedForward } = description.layers[0]!;
+  const { attention, feedForward } = description.layers[0];
   const { norm } = description;
   const hidden = (configOf(name)["intermediate_size"] as number | undefined) ?? feedForward.hidden;
   const all = {

@@ -34,9 +34,9 @@ const permuted = (x: Tensor): Tensor =>
 /** The tensors of the file. Source: `GraniteMoeModel` of llama.cpp's converter. */
 function weightsOf(model: Decoder): Record<string, Tensor> {
   const state = model.stateDict();
-  const halves = (path: string) => state[`${path}.gateUp.weight`]!.chunk(2);
+  const halves = (path: string) => state[`${path}.gateUp.weight`].chunk(2);
   const block = (index: number): [string, Tensor][] => {
-    const own = (path: string) => state[`blocks.${index}.${path}.weight`]!;
+    const own = (path: string) => state[`blocks.${index}.${path}.weight`];
     const part = `blocks.${index}.feedForward`;
     const experts = Array.from({ length: EXPERTS }, (_, expert) => halves(`${part}.experts.${expert}`));
     const downs = experts.map((_, expert) => own(`feedForward.experts.${expert}.down`));
@@ -49,18 +49,18 @@ function weightsOf(model: Decoder): Record<string, Tensor> {
       ["attn_output", own("attention.output")],
       ["ffn_norm", own("feedForwardNorm")],
       ["ffn_gate_inp", own("feedForward.router")],
-      ["ffn_gate_exps", stack(experts.map(([gate]) => gate!))],
-      ["ffn_up_exps", stack(experts.map(([, up]) => up!))],
+      ["ffn_gate_exps", stack(experts.map(([gate]) => gate))],
+      ["ffn_up_exps", stack(experts.map(([, up]) => up))],
       ["ffn_down_exps", stack(downs)],
-      ["ffn_gate_shexp", contiguous(sharedGate!)],
-      ["ffn_up_shexp", contiguous(sharedUp!)],
+      ["ffn_gate_shexp", contiguous(sharedGate)],
+      ["ffn_up_shexp", contiguous(sharedUp)],
       ["ffn_down_shexp", own("feedForward.shared.down")],
     ];
     return named.map(([name, x]) => [`blk.${index}.${name}.weight`, x]);
   };
   return {
-    "token_embd.weight": state["tokenEmbedding.weight"]!,
-    "output_norm.weight": state["finalNorm.weight"]!,
+    "token_embd.weight": state["tokenEmbedding.weight"],
+    "output_norm.weight": state["finalNorm.weight"],
     ...Object.fromEntries([...block(0), ...block(1)]),
   };
 }
@@ -83,5 +83,5 @@ test("a file of granitemoe with a shared expert has the logits of granitemoeshar
   const { model: loaded } = await nn.loadModel(path);
   const tokens = randn([2, 9], { generator }).abs().mul(10).to("int32");
   const [got, expected] = noGrad(() => [loaded.forward(tokens), model.forward(tokens)]);
-  expect(errorOf(got!, expected!)).toBeLessThan(1e-5);
+  expect(errorOf(got, expected)).toBeLessThan(1e-5);
 });

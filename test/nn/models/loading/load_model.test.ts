@@ -37,7 +37,7 @@ function copyOf(name: string, config: object = {}): string {
 }
 
 const logitsOf = (model: nn.LanguageModel, name: string): Tensor =>
-  noGrad(() => model.forward(answersOf(name)["tokens"]!));
+  noGrad(() => model.forward(answersOf(name)["tokens"]));
 const load = (path: string, options?: nn.LoadModelOptions) => nn.loadModel(path, { dtype: "float32", ...options });
 const failure = (run: Promise<unknown>): Promise<Error & { code: string }> =>
   run.then(
@@ -72,7 +72,7 @@ test("loadModel returns a folder's config, chat template and generation settings
 test("without a dtype option, the model has the file's", async () => {
   const { model } = await nn.loadModel(folderOf("mixtral"));
   expect(new Set(model.parameters().map(({ dtype }) => dtype))).toEqual(new Set(["float16"]));
-  expect(errorOf(logitsOf(model, "mixtral"), answersOf("mixtral")["logits"]!)).toBeLessThan(0.02);
+  expect(errorOf(logitsOf(model, "mixtral"), answersOf("mixtral")["logits"])).toBeLessThan(0.02);
 });
 
 test.each(["float16", "bfloat16"] as const)("a model loaded in %s has nearly the same logits", async (dtype) => {
@@ -81,7 +81,7 @@ test.each(["float16", "bfloat16"] as const)("a model loaded in %s has nearly the
     const logits = logitsOf(model, name);
     expect(logits.dtype).toBe(dtype);
     // a few roundings of each layer's results, with 11 and 8 bits
-    expect(errorOf(logits, answersOf(name)["logits"]!)).toBeLessThan(dtype === "float16" ? 0.02 : 0.15);
+    expect(errorOf(logits, answersOf(name)["logits"])).toBeLessThan(dtype === "float16" ? 0.02 : 0.15);
   }
 });
 
@@ -89,12 +89,12 @@ test("a model in several files, which also store its tied head, loads", async ()
   const path = copyOf("qwen2");
   const all = Object.entries({
     ...weightsOf("qwen2"),
-    "lm_head.weight": weightsOf("qwen2")["model.embed_tokens.weight"]!,
+    "lm_head.weight": weightsOf("qwen2")["model.embed_tokens.weight"],
   });
   rmSync(join(path, "model.safetensors"));
   await saveShards(path, [Object.fromEntries(all.slice(0, 9)), Object.fromEntries(all.slice(9))]);
   const { model } = await load(path);
-  expect(errorOf(logitsOf(model, "qwen2"), answersOf("qwen2")["logits"]!)).toBeLessThan(1e-5);
+  expect(errorOf(logitsOf(model, "qwen2"), answersOf("qwen2")["logits"])).toBeLessThan(1e-5);
 });
 
 test("the text part of a vision model loads", async () => {
@@ -110,7 +110,7 @@ test("the text part of a vision model loads", async () => {
   const picture = { "vision_tower.x.weight": randn([2, 2]), "multi_modal_projector.y": randn([2]) };
   await io.saveSafetensors(join(path, "model.safetensors"), { ...Object.fromEntries(named), ...picture });
   const { model } = await load(path);
-  expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
+  expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"])).toBeLessThan(1e-5);
   write({ audio_config: { hidden_size: 2 } });
   expect((await failure(load(path))).message).toContain("audio_config is not a setting of a vision-language model");
   write({ tie_word_embeddings: false });
@@ -126,8 +126,8 @@ test("a model whose tokens attend to later ones has no cache, and embeds", async
     [3, 4, 5],
     [0, 0, 3, 4, 5],
   ].map((row) => tensor([row], { dtype: "int32" }));
-  const own = noGrad(() => model.hiddenStates(alone!));
-  const behind = noGrad(() => model.hiddenStates(padded!, { padding: [2] })).narrow(1, 2, 3);
+  const own = noGrad(() => model.hiddenStates(alone));
+  const behind = noGrad(() => model.hiddenStates(padded, { padding: [2] })).narrow(1, 2, 3);
   expect(errorOf(behind, own)).toBeLessThan(1e-6);
   const vector = await nn.embed(model, [[3, 4, 5]], { normalize: false });
   expect(errorOf(vector, own.mean(1))).toBeLessThan(1e-6);
@@ -139,7 +139,7 @@ test("Gemma 3's settings of rotation before version 5 of transformers are read",
     rope_scaling: { rope_type: "linear", factor: 8 },
   };
   const { model } = await load(copyOf("gemma3", older));
-  expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
+  expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"])).toBeLessThan(1e-5);
 });
 
 describe("models can be quantized when they are loaded", () => {
@@ -161,7 +161,7 @@ describe("models can be quantized when they are loaded", () => {
     const path = folder.file("q4.gguf");
     await writeWide(path, "q4_K");
     const { model, report } = await load(path, { precision: "fast" });
-    const { attention } = model.blocks[0]!;
+    const { attention } = model.blocks[0];
     expect(String(attention!.query)).toContain("q4_K, bias: false, fast");
     expect(report.formats).toMatchObject({ q4_K: 16, float32: 5 });
     expect(report.mappedBytes).toBe(0); // a tensor below 64 KB is read instead of mapped
@@ -216,7 +216,7 @@ describe("loading a model limits its memory", () => {
     const error = await failure(nn.loadModel(path, { dtype: "float64", onReport: (own) => seen.push(own) }));
     expect(error).toBeInstanceOf(OutOfMemoryError);
     expect(error.code).toBe("notEnoughMemory");
-    expect(error.message).toContain(`${seen[0]!.peakBytes} bytes`);
+    expect(error.message).toContain(`${seen[0].peakBytes} bytes`);
     await nn.loadModel(path); // without a conversion, weights are mapped
   });
 });
@@ -262,7 +262,7 @@ describe("the error names what is rejected:", () => {
   test("the error lists all mismatching weights, and nothing is loaded", async () => {
     const path = copyOf("llama", { vocab_size: 98 });
     const { "model.norm.weight": norm, ...others } = weightsOf("llama");
-    await io.saveSafetensors(join(path, "model.safetensors"), { ...others, stray: norm! });
+    await io.saveSafetensors(join(path, "model.safetensors"), { ...others, stray: norm });
     const error = await failure(load(path));
     expect(error).toBeInstanceOf(nn.StateDictError);
     expect(error).toMatchObject({
@@ -315,7 +315,7 @@ describe("the error names what is rejected:", () => {
 
 test("padding is one number for each row, below its length, and requires a single cache", async () => {
   const { model } = await load(folderOf("llama"));
-  const tokens = answersOf("llama")["tokens"]!;
+  const tokens = answersOf("llama")["tokens"];
   for (const padding of [[1], [0, 12], [0, 1, 2]])
     expect(() => model.forward(tokens, { padding })).toThrow(
       "expected padding to be one number below 12 for each of 2",

@@ -4,10 +4,10 @@ import { nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
 import { answersOf, errorOf, folderOf, greedy, numbers } from "./oracle.ts";
 
 const answers = answersOf("phi3");
-const [crossing, long] = [answers["crossingTokens"]!, answers["longTokens"]!];
+const [crossing, long] = [answers["crossingTokens"], answers["longTokens"]];
 const first = crossing.narrow(0, 0, 1);
-const across = numbers(answers["across"]!);
-const behind = numbers(answers["behind"]!);
+const across = numbers(answers["across"]);
+const behind = numbers(answers["behind"]);
 const CLOSE = 1e-5;
 
 let model: nn.LanguageModel;
@@ -26,7 +26,7 @@ describe.each([true, false])("long texts have the right tokens, with a cache: %p
   });
 
   test("tokens of a batch padded on the left are right", () => {
-    const want = [0, 1].map((row) => numbers(answers["acrossPadded"]!.narrow(0, row, 1)));
+    const want = [0, 1].map((row) => numbers(answers["acrossPadded"].narrow(0, row, 1)));
     expect(greedy(model, crossing, 16, { useCache, padding: [0, 83] })).toEqual(want);
   });
 });
@@ -36,7 +36,7 @@ test.each([1, 40, 96, 97])("a prompt in parts of %p tokens has the logits of the
   const tokens = numbers(long);
   let logits = logitsOf(tokens.slice(0, size), cache);
   for (let at = size; at < tokens.length; at += size) logits = logitsOf(tokens.slice(at, at + size), cache);
-  expect(errorOf(logits, answers["longLogits"]!.narrow(1, 2, 1))).toBeLessThan(CLOSE);
+  expect(errorOf(logits, answers["longLogits"].narrow(1, 2, 1))).toBeLessThan(CLOSE);
 });
 
 test("a cache truncated to below the original context has the logits of the shorter text", () => {

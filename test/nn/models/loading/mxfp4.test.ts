@@ -33,8 +33,8 @@ function packed(random: Random, shape: Packed["shape"]): Packed {
   const blocks = Uint8Array.from({ length: experts * rows * groups * 16 }, () => random.integer(0, 255));
   const scales = Uint8Array.from({ length: experts * rows * groups }, () => random.integer(121, 125));
   const values = Float32Array.from({ length: experts * rows * columns }, (_, at) => {
-    const level = (blocks[at >> 1]! >> (4 * (at & 1))) & 15;
-    return LEVELS[level]! * 2 ** (scales[Math.floor(at / 32)]! - 127);
+    const level = (blocks[at >> 1] >> (4 * (at & 1))) & 15;
+    return LEVELS[level] * 2 ** (scales[Math.floor(at / 32)] - 127);
   });
   const parts = {
     blocks: tensor(blocks, { shape: [experts, rows, groups, 16], dtype: "uint8" }),
@@ -100,7 +100,7 @@ test("experts in mxfp4 of drawn sizes, levels and exponents are read exactly", a
       });
       const load = async (path: string) => (await nn.loadModel(path, { dtype: "float32" })).model;
       const [model, wanted] = [await load(quantized), await load(plain)];
-      const expert = (model.blocks[0]!.feedForward as Experts).experts[experts - 1]!;
+      const expert = (model.blocks[0].feedForward as Experts).experts[experts - 1];
       for (const [name, first] of [
         ["gate", 0],
         ["up", 1],
@@ -113,7 +113,7 @@ test("experts in mxfp4 of drawn sizes, levels and exponents are read exactly", a
         expect(numbers(dequantize(weight))).toEqual(values.map((value) => value + 0));
       }
       const [got, want] = [model, wanted].map((each) => noGrad(() => each.forward(TOKENS)));
-      expect(errorOf(got!, want!)).toBeLessThan(1e-5);
+      expect(errorOf(got, want)).toBeLessThan(1e-5);
     }),
     { numRuns: repeats({ usual: 8, all: 100 }), seed: 5 },
   );

@@ -51,7 +51,7 @@ export function greedy(
     const logits = numbers(noGrad(() => model.forward(input, inputs)));
     for (const [row, own] of found.entries())
       own.push(largest(logits.slice(row * model.vocabularySize, (row + 1) * model.vocabularySize)));
-    const texts = found.map((own, row) => (useCache ? own.slice(-1) : [...rows[row]!, ...own]));
+    const texts = found.map((own, row) => (useCache ? own.slice(-1) : [...rows[row], ...own]));
     input = tensor(texts, { dtype: "int32" });
   }
   return found;

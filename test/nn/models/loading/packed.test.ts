@@ -77,7 +77,7 @@ async function write(parts: nn.StateDict, values: Tensor, config: object, more: 
 const load = async (path: string) => (await nn.loadModel(path, { dtype: "float32" })).model;
 const logitsOf = (model: nn.LanguageModel) => noGrad(() => model.forward(TOKENS));
 const weightOf = (model: Awaited<ReturnType<typeof load>>, name: "query" | "key") =>
-  (model.blocks[0]!.attention![name] as nn.Linear | nn.QuantizedLinear).weight;
+  (model.blocks[0].attention![name] as nn.Linear | nn.QuantizedLinear).weight;
 const valuesOf = (weight: Tensor | QuantizedTensor) =>
   numbers(QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight);
 
@@ -93,13 +93,13 @@ async function check({ path, plain }: Written, values: Tensor): Promise<string> 
 const partsOf = (all: nn.StateDict, name: string): { parts: nn.StateDict; values: Tensor } => {
   const own = Object.entries(all).filter(([key]) => key.startsWith(`${name}.`));
   const { values, ...parts } = Object.fromEntries(own.map(([key, x]) => [key.slice(name.length + 1), x]));
-  return { parts, values: values! };
+  return { parts, values: values };
 };
 
 describe("weights in GPTQ, AWQ and float8 are read", () => {
   using file = io.openSafetensors(fixture("packed.safetensors"));
   const configs: Record<string, { quant_method: string; bits: number; group_size: number }> = JSON.parse(
-    file.metadata["configs"]!,
+    file.metadata["configs"],
   );
   const tensors: nn.StateDict = {};
   for (const name of file.names) if (file.info(name).dtype !== "F8_E4M3") tensors[name] = file.tensor(name);
@@ -107,7 +107,7 @@ describe("weights in GPTQ, AWQ and float8 are read", () => {
 
   /** The format of a weight: blocks of 32, 64 or 128 inputs, if all inputs in a block belong to the same group. */
   const keptAs = (name: string, inputs: number): string => {
-    const { bits, group_size: size } = configs[name]!;
+    const { bits, group_size: size } = configs[name];
     const shared = [128, 64, 32].find((own) => (size === -1 ? inputs : size) % own === 0);
     if (shared === undefined || name.endsWith("ordered")) return "float32";
     return `${name.endsWith("-symmetric") ? "symmetric" : "affine"} ${bits} bits, groups of ${shared}`;
@@ -117,8 +117,8 @@ describe("weights in GPTQ, AWQ and float8 are read", () => {
     "%s weights are read exactly",
     async (name) => {
       const { parts, values } = partsOf(tensors, name);
-      const written = await write(parts, values, { quantization_config: configs[name]! });
-      expect(await check(written, values)).toBe(keptAs(name, values.shape[1]!));
+      const written = await write(parts, values, { quantization_config: configs[name] });
+      expect(await check(written, values)).toBe(keptAs(name, values.shape[1]));
     },
   );
 
@@ -137,9 +137,9 @@ describe("weights in GPTQ, AWQ and float8 are read", () => {
         if (damage === "with groups that are not there" ? part !== "g_idx" : part === "g_idx" && damage === "missing")
           continue;
         const { [part]: old, ...others } = parts;
-        const changed = change(old!);
+        const changed = change(old);
         const own = changed ? { ...others, [part]: changed } : others;
-        const { path } = await write(own, values, { quantization_config: configs[name]! });
+        const { path } = await write(own, values, { quantization_config: configs[name] });
         const error: Error = await load(path).then(
           () => new Error("it loaded"),
           (cause) => cause,
@@ -152,7 +152,7 @@ describe("weights in GPTQ, AWQ and float8 are read", () => {
   test("biases that the model does not have are ignored if they are zeros, and otherwise rejected", async () => {
     const name = "gptq-4-32-asymmetric";
     const { parts, values } = partsOf(tensors, name);
-    const config = { quantization_config: configs[name]! };
+    const config = { quantization_config: configs[name] };
     const written = await write(parts, values, config, { bias: tensor(new Float32Array(64)) });
     expect(await check(written, values)).toBe("affine 4 bits, groups of 32");
     const { path } = await write(parts, values, config, { bias: randn([64]) });
@@ -162,13 +162,13 @@ describe("weights in GPTQ, AWQ and float8 are read", () => {
   test.each(Object.keys(configs).filter((name) => name.startsWith("fp8")))("%s is rejected", async (name) => {
     const { parts, values } = partsOf(tensors, name);
     const bytes = float8.get(`${name}.weight`)!.reshape([...values.shape]);
-    const written = await write({ ...parts, weight: bytes }, values, { quantization_config: configs[name]! });
+    const written = await write({ ...parts, weight: bytes }, values, { quantization_config: configs[name] });
     await retype(join(written.path, "model.safetensors"), "U8", "F8_E4M3");
     expect(await check(written, values)).toBe("float32");
   });
 
   test("every float of 8 bits is read exactly", async () => {
-    const values = tensors["float8.values"]!.reshape([8, 32]);
+    const values = tensors["float8.values"].reshape([8, 32]);
     const weight = tensor(
       Uint8Array.from({ length: 256 }, (_, byte) => byte),
       { shape: [8, 32] },
@@ -188,7 +188,7 @@ describe("weights in GPTQ, AWQ and float8 are read", () => {
 function threeWords(levels: readonly number[]): number[] {
   const ten = (from: number, shift: number) =>
     levels.slice(from, from + 10).reduce((word, level, at) => word | (level << (3 * at + shift)), 0);
-  const [first, second] = [levels[10]!, levels[21]!];
+  const [first, second] = [levels[10], levels[21]];
   return [ten(0, 0) | (first << 30), (first >> 2) | ten(11, 1) | (second << 31), (second >> 1) | ten(22, 2)];
 }
 
@@ -205,10 +205,10 @@ function threeBits(random: () => number, size: { outputs: number; inputs: number
   const scales = zeros.map((row) => row.map(() => (1 + whole(1024)) / 4096)); // exact in float16
   const packed = (row: readonly number[]) =>
     Array.from({ length: row.length / 32 }, (_, at) => threeWords(row.slice(32 * at, 32 * at + 32))).flat();
-  const columns = Array.from({ length: outputs }, (_, output) => packed(levels.map((row) => row[output]!)));
-  const rows = columns[0]!.map((_, word) => columns.map((column) => column[word]!));
+  const columns = Array.from({ length: outputs }, (_, output) => packed(levels.map((row) => row[output])));
+  const rows = columns[0].map((_, word) => columns.map((column) => column[word]));
   const values = columns.map((_, output) =>
-    levels.map((row, input) => (row[output]! - zeros[groupOf[input]!]![output]!) * scales[groupOf[input]!]![output]!),
+    levels.map((row, input) => (row[output] - zeros[groupOf[input]][output]) * scales[groupOf[input]][output]),
   );
   return {
     groupOf,
@@ -347,7 +347,7 @@ test.each(["mixtral", "qwen3_moe"])(
     const [packed, rounded] = [{ ...weights }, { ...weights }];
     for (const [stacked, keys] of stacks) {
       for (const key of keys) delete packed[key];
-      const whole = stack(keys.map((key) => weights[key]!));
+      const whole = stack(keys.map((key) => weights[key]));
       // rows of 48 and 24 are not whole groups
       if (whole.shape.at(-1)! % 32 !== 0) packed[`${stacked}.weight`] = whole;
       else {
@@ -367,7 +367,7 @@ test.each(["mixtral", "qwen3_moe"])(
     expect(errorOf(logitsOf(model), logitsOf(wanted))).toBeLessThan(1e-5);
     expect(String(model)).toContain("affine 8 bits, groups of 32");
     // a stack is mapped once, not for each expert
-    const { experts } = model.blocks[0]!.feedForward as unknown as { experts: readonly { gate: nn.QuantizedLinear }[] };
+    const { experts } = model.blocks[0].feedForward as unknown as { experts: readonly { gate: nn.QuantizedLinear }[] };
     expect(new Set(experts.map(({ gate }) => gate.weight.parts.packed.storage)).size).toBe(1);
   },
 );

@@ -30,8 +30,8 @@ test("docs/models.md lists every architecture", () => {
   const page = readFileSync(join(packageRoot, "docs", "models.md"), "utf8");
   const [, table] = /## Architectures\n(.*?)\n## /s.exec(page)!;
   const listed = [
-    ...table!.matchAll(/^\| (?:`(?:gemma3|gemma3n|gemma4|kimi_k2|llama4|qwen3_5|qwen3_5_moe)`, )?`(\w+)` \|/gm),
-  ].map(([, name]) => name!);
+    ...table.matchAll(/^\| (?:`(?:gemma3|gemma3n|gemma4|kimi_k2|llama4|qwen3_5|qwen3_5_moe)`, )?`(\w+)` \|/gm),
+  ].map(([, name]) => name);
   expect(listed.slice(1).toSorted()).toEqual(Object.keys(architectures).toSorted());
   expect(readFileSync(join(packageRoot, "README.md"), "utf8")).toContain(
     `[${Object.keys(architectures).length} architectures of language models](docs/models.md)`,
@@ -49,7 +49,7 @@ const models = Object.entries(families).flatMap(([name, { drawn }]) =>
 );
 
 describe.each(models)("embeddings with more rows than tokens: %s", (title, name, { seed, config, shapes }, key) => {
-  const answer = (part: string) => answers[`${key}.${part}`]!;
+  const answer = (part: string) => answers[`${key}.${part}`];
   const path = folder.file(title.replace(" ", "."));
   // properties that depend little on the config are tested only with the first one
   const isFirst = title.endsWith(" 0");
@@ -121,6 +121,6 @@ describe.each(models)("embeddings with more rows than tokens: %s", (title, name,
     const copy = new Decoder(model.description).eval();
     copy.loadStateDict(io.loadSafetensors(file));
     const [got, want] = [copy, model].map((each) => noGrad(() => each.forward(answer("tokens"))));
-    expect(errorOf(got!, want!)).toBe(0);
+    expect(errorOf(got, want)).toBe(0);
   });
 });

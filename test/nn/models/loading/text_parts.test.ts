@@ -29,7 +29,7 @@ async function errorOfFolder(
   rename: (key: string) => string,
   further: Readonly<Record<string, Tensor>>,
 ): Promise<number> {
-  const [{ seed, config: own, shapes }] = families[name]!.drawn;
+  const [{ seed, config: own, shapes }] = families[name].drawn;
   const path = folder.file(name);
   mkdirSync(path, { recursive: true });
   writeFileSync(join(path, "config.json"), JSON.stringify(config(own)));
@@ -38,8 +38,8 @@ async function errorOfFolder(
   const weights = Object.entries(io.loadSafetensors(file)).map(([key, x]) => [rename(key), x.clone()] as const);
   await io.saveSafetensors(file, { ...Object.fromEntries(weights), ...further });
   const { model } = await nn.loadModel(path, { dtype: "float32" });
-  const logits = noGrad(() => model.forward(answers[`${name}.drawn.0.tokens`]!));
-  return errorOf(logits, answers[`${name}.drawn.0.logits`]!);
+  const logits = noGrad(() => model.forward(answers[`${name}.drawn.0.tokens`]));
+  return errorOf(logits, answers[`${name}.drawn.0.logits`]);
 }
 
 const small = hashed("x", [4, 4], 0);
@@ -70,7 +70,7 @@ test.each([
 });
 
 test("keys and values of layers that attend to those of earlier layers are ignored", async () => {
-  const { config } = families["gemma3n_text"]!.drawn[0];
+  const { config } = families["gemma3n_text"].drawn[0];
   const last = Number(config["num_hidden_layers"]) - 1;
   const unused = ["k_proj", "v_proj", "k_norm"].map((part) => [`model.layers.${last}.self_attn.${part}.weight`, small]);
   const further = Number(config["num_kv_shared_layers"]) > 0 ? Object.fromEntries(unused) : {};
@@ -91,13 +91,13 @@ test("Kimi K2 and DeepSeek-V3 load with settings of published files and a multi-
     ...{ ...given, ...own, model_type: "kimi_k2", aux_loss_alpha: 0.001, num_nextn_predict_layers: 1 },
     auto_map: { AutoConfig: "configuration_deepseek.DeepseekV3Config" },
   });
-  const layers = Number(families["deepseek_v3"]!.drawn[0].config["num_hidden_layers"]);
+  const layers = Number(families["deepseek_v3"].drawn[0].config["num_hidden_layers"]);
   const further = { [`model.layers.${layers}.eh_proj.weight`]: small };
   expect(await errorOfFolder("deepseek_v3", config, (key) => key, further)).toBeLessThan(1e-5);
   const softmax = (given: Drawn["config"]) => ({ ...config(given), scoring_func: "softmax" });
   writeFileSync(
     folder.file("deepseek_v3", "config.json"),
-    JSON.stringify(softmax(families["deepseek_v3"]!.drawn[0].config)),
+    JSON.stringify(softmax(families["deepseek_v3"].drawn[0].config)),
   );
   await expect(nn.loadModel(folder.file("deepseek_v3"))).rejects.toThrow(
     'expected scoring_func to be "sigmoid", the only supported value, got "softmax"',

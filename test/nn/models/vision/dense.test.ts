@@ -60,7 +60,7 @@ describe.each(named)("vision models with dense outputs: model %d, %s", (at, _, o
   test("results and gradients equal those of transformers", async () => {
     const model = await load(`${at}`, own);
     const result = resultOf(model, pixelsOf(own));
-    const want = answers[`${at}.result`]!;
+    const want = answers[`${at}.result`];
     expect(result.shape).toEqual(want.shape);
     expect(
       errorOf(
@@ -83,7 +83,7 @@ describe.each(named)("vision models with dense outputs: model %d, %s", (at, _, o
     const wanted = Object.keys(answers).filter((key) => key.startsWith(`${at}.gradient.`));
     expect(wanted.length).toBeGreaterThan(2);
     const wrong = wanted.flatMap((key) => {
-      const error = errorOf(gradients.get(key.slice(`${at}.gradient.`.length))!.grad!, answers[key]!);
+      const error = errorOf(gradients.get(key.slice(`${at}.gradient.`.length))!.grad!, answers[key]);
       return error < CLOSE_GRADIENT ? [] : [`${key}: off by ${error}`];
     });
     expect(wrong).toEqual([]);
@@ -99,12 +99,12 @@ describe.each(named)("vision models with dense outputs: model %d, %s", (at, _, o
     const pixels = pixelsOf(own).slice({ dim: 0, end: 1 }) as Tensor;
     Object.defineProperty(model.processor!, "process", { value: () => pixels.mul(1) });
     const image = zeros([3, height, width], { dtype: "uint8" });
-    const want = answers[`${at}.map`]!;
+    const want = answers[`${at}.map`];
     if ("stages" in model) {
       const { map, segments } = await nn.segmentImage(model, image);
       expect([map.shape, Array.from(map.dataSync())]).toEqual([[height, width], Array.from(want.dataSync(), Number)]);
       expect(segments.reduce((total, { share }) => total + share, 0)).toBeCloseTo(1, 6);
-      expect(["sky", "road", "tree"]).toContain(segments[0]!.label);
+      expect(["sky", "road", "tree"]).toContain(segments[0].label);
       expect(await nn.segmentImage(model, [image, image])).toHaveLength(2);
     } else if ("levels" in model) {
       const depth = await nn.estimateDepth(model, image);
@@ -124,7 +124,7 @@ const detr = cases.findIndex(({ name, config }) => {
 });
 
 test("timm's networks have their names, and their classifier", async () => {
-  const own = cases[detr]!;
+  const own = cases[detr];
   const timm = (key: string) =>
     key
       .replace("embedder.embedder.convolution", "conv1")
@@ -143,7 +143,7 @@ test("timm's networks have their names, and their classifier", async () => {
   expect(
     errorOf(
       noGrad(() => resultOf(model, pixelsOf(own))),
-      answers[`${detr}.result`]!,
+      answers[`${detr}.result`],
     ),
   ).toBeLessThan(CLOSE);
 });
@@ -162,12 +162,12 @@ test("the name of a timm network determines its sizes", () => {
 });
 
 test("objects of a detector have their names and boxes", async () => {
-  const own = cases[detr]!;
+  const own = cases[detr];
   const model = (await load("objects", own)) as nn.Detr;
   const pixels = pixelsOf(own).slice({ dim: 0, end: 1 }) as Tensor;
   Object.defineProperty(model.processor!, "process", { value: () => pixels.mul(1) });
   const [objects] = await nn.detectObjects(model, [zeros([3, height, width], { dtype: "uint8" })], { threshold: 0 });
-  const rows = (answers[`${detr}.result`]!.toArray() as number[][][])[0]!;
+  const rows = (answers[`${detr}.result`].toArray() as number[][][])[0];
   expect(objects).toHaveLength(rows.length);
   const wanted = rows.map((row) => {
     const [scores, [x, y, across, down]] = [row.slice(0, 4), row.slice(4) as [number, number, number, number]];
@@ -175,37 +175,37 @@ test("objects of a detector have their names and boxes", async () => {
     const best = Math.max(...powers.slice(0, 3));
     const total = powers.reduce((sum, each) => sum + each, 0);
     return {
-      ...{ label: ["sky", "road", "tree"][powers.indexOf(best)]!, score: best / total },
+      ...{ label: ["sky", "road", "tree"][powers.indexOf(best)], score: best / total },
       box: { left: (x - across / 2) * width, top: (y - down / 2) * height, right: (x + across / 2) * width },
     };
   });
   wanted.sort((a, b) => b.score - a.score);
   for (const [at, { label, score, box }] of wanted.entries()) {
-    expect(objects![at]!.label).toBe(label);
-    expect(objects![at]!.score).toBeCloseTo(score, 4);
-    for (const side of ["left", "top", "right"] as const) expect(objects![at]!.box[side]).toBeCloseTo(box[side], 3);
+    expect(objects[at].label).toBe(label);
+    expect(objects[at].score).toBeCloseTo(score, 4);
+    for (const side of ["left", "top", "right"] as const) expect(objects[at].box[side]).toBeCloseTo(box[side], 3);
   }
 });
 
 test("RT-DETR's objects are the best pairs of a query and a label", async () => {
   const at = cases.findIndex(({ name }) => name === "rt_detr");
-  const own = cases[at]!;
+  const own = cases[at];
   const model = (await load("pairs", own)) as nn.RtDetr;
   const pixels = pixelsOf(own).slice({ dim: 0, end: 1 }) as Tensor;
   Object.defineProperty(model.processor!, "process", { value: () => pixels.mul(1) });
   const [objects] = await nn.detectObjects(model, [zeros([3, height, width], { dtype: "uint8" })], { threshold: 0 });
-  const rows = (answers[`${at}.result`]!.toArray() as number[][][])[0]!;
+  const rows = (answers[`${at}.result`].toArray() as number[][][])[0];
   const pairs = rows.flatMap((row) => {
     const [x, , across] = row.slice(3) as [number, number, number, number];
     return row.slice(0, 3).map((score, label) => ({
-      ...{ label: ["sky", "road", "tree"][label]!, score: 1 / (1 + Math.exp(-score)), left: (x - across / 2) * width },
+      ...{ label: ["sky", "road", "tree"][label], score: 1 / (1 + Math.exp(-score)), left: (x - across / 2) * width },
     }));
   });
   const wanted = pairs.sort((a, b) => b.score - a.score).slice(0, rows.length);
-  expect(objects!.map(({ label }) => label)).toEqual(wanted.map(({ label }) => label));
+  expect(objects.map(({ label }) => label)).toEqual(wanted.map(({ label }) => label));
   for (const [index, { score, left }] of wanted.entries()) {
-    expect(objects![index]!.score).toBeCloseTo(score, 4);
-    expect(objects![index]!.box.left).toBeCloseTo(left, 3);
+    expect(objects[index].score).toBeCloseTo(score, 4);
+    expect(objects[index].box.left).toBeCloseTo(left, 3);
   }
 });
 
@@ -232,9 +232,9 @@ test("unsupported settings are rejected", async () => {
   await rejected(changed(rtDetr, { eval_size: [640, 640] }), "eval_size is not a supported setting of rt_detr");
   await rejected(changed(rtDetr, { num_feature_levels: 4 }), "expected num_feature_levels to be");
   await rejected(changed(rtDetr, { learn_initial_query: true }), "learn_initial_query is not a supported setting");
-  await rejected(changed(cases[detr]!, { dilation: true }), "expected dilation to be false");
-  await rejected(changed(cases[detr]!, { position_embedding_type: "learned" }), 'to be "sine"');
-  await rejected(changed(cases[detr]!, { backbone_config: { model_type: "swin" } }), '"resnet" or "timm_backbone"');
+  await rejected(changed(cases[detr], { dilation: true }), "expected dilation to be false");
+  await rejected(changed(cases[detr], { position_embedding_type: "learned" }), 'to be "sine"');
+  await rejected(changed(cases[detr], { backbone_config: { model_type: "swin" } }), '"resnet" or "timm_backbone"');
   await rejected(changed(depth, { head_in_index: 0 }), "expected head_in_index to be -1");
   await rejected(changed(depth, { backbone_config: { ...backbone, model_type: "dinov3_vit" } }), '"dinov2"');
   await rejected(changed(depth, { backbone_config: { ...backbone, out_indices: [2, 1] } }), "an ascending list");

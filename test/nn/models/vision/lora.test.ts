@@ -63,13 +63,13 @@ describe.each(Object.keys(configs) as (keyof typeof configs)[])("LoRA adapters o
       optimizer.step();
       return Number(loss.item());
     });
-    expect(losses.at(-1)).toBeLessThan(losses[0]!);
+    expect(losses.at(-1)).toBeLessThan(losses[0]);
     // images do not reach the text encoder
     const trained = [...adapter.namedParameters().keys()].filter((key) => !key.startsWith("text."));
     const after = model.stateDict();
     expect(
       frozen
-        .filter(([key, x]) => errorOf(after[key]!, x) > 0)
+        .filter(([key, x]) => errorOf(after[key], x) > 0)
         .map(([key]) => key)
         .sort(),
     ).toEqual(trained.sort());
@@ -81,12 +81,12 @@ describe.each(Object.keys(configs) as (keyof typeof configs)[])("LoRA adapters o
     expect(names).toContain(`base_model.model.${wanted}.lora_A.weight`);
     nn.loadLora(other, path);
     const [got, want] = [other, model].map((each) => noGrad(() => outputOf(each)));
-    expect(errorOf(got!, want!)).toBe(0);
+    expect(errorOf(got, want)).toBe(0);
     adapter.merge();
     expect(
       errorOf(
         noGrad(() => outputOf(model)),
-        want!,
+        want,
       ),
     ).toBeLessThan(1e-5);
     adapter.remove();

@@ -11,7 +11,7 @@ const folder = testFolder("vision");
 type Model = nn.VisionEncoder | nn.DualEncoder | nn.ObjectDetector;
 
 const kept = (states: Tensor): Tensor => {
-  const count = states.shape[1]!;
+  const count = states.shape[1];
   return indexSelect(states, 1, tensor([0, Math.floor(count / 2), count - 1], { dtype: "int32" }));
 };
 
@@ -63,7 +63,7 @@ test.each(cases.filter(([name]) => name.endsWith(".0")))(
 );
 
 function gradientErrors(model: Model, name: string, own: Case): string[] {
-  const first = outputOf(model, own.outputs[0]!, pixelsOf(own));
+  const first = outputOf(model, own.outputs[0], pixelsOf(own));
   backward(sum(mul(first, weight("cotangent", first.shape))));
   const gradients = new Map(
     placesIn(model).flatMap(({ path, names }) => {

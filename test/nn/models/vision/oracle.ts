@@ -24,14 +24,14 @@ const answers = io.loadSafetensors(`${fixture}.safetensors`);
 export const cases: readonly (readonly [name: string, own: Case])[] = Object.entries(families).flatMap(
   ([family, { cases }]) => cases.map((own, at) => [`${family}.${at}`, own] as const),
 );
-export const tokens: Tensor = answers["tokens"]!;
-export const answerOf = (name: string, output: string): Tensor => answers[`${name}.${output}`]!;
+export const tokens: Tensor = answers["tokens"];
+export const answerOf = (name: string, output: string): Tensor => answers[`${name}.${output}`];
 
 /** Writes the folder of a model; `more` are further files. */
 export async function writeModel(path: string, name: string, { config, shapes }: Case): Promise<void> {
   mkdirSync(path, { recursive: true });
   writeFileSync(join(path, "config.json"), JSON.stringify(config));
-  const { names } = families[name.replace(/\.\d+$/, "")]!;
+  const { names } = families[name.replace(/\.\d+$/, "")];
   const tensors = names.flatMap((key, at) => {
     const shape = shapes[at];
     return shape ? [[key, weight(key, shape)] as const] : [];

@@ -45,13 +45,13 @@ test.each(cases.map((own, at) => [at, own] as const))(
   (at, own) => {
     const processor = nn.loadImageProcessor(write(`${at}`, own));
     const image = imageOf(own.image);
-    const want = answers[`${at}`]!;
+    const want = answers[`${at}`];
     const got = processor.process(image);
     expect(got.shape).toEqual([1, ...want.shape]);
     expect(processor.sizeOf([own.image[1], own.image[2]])).toEqual(want.shape.slice(1) as [number, number]);
     const [a, b] = [got, want].map((x) => Array.from(x.dataSync() as ArrayLike<number>)) as [number[], number[]];
     const largest = Math.max(...b.map(Math.abs));
-    const differences = b.map((value, index) => Math.abs(value - a[index]!));
+    const differences = b.map((value, index) => Math.abs(value - a[index]));
     expect(Math.max(...differences)).toBeLessThan(toleranceOf(processor.description, largest));
   },
 );

@@ -11,7 +11,7 @@ test("the defaults are those of `transformers`: ResNet-50", () => {
   const { stages, ...others } = describe({});
   expect(others).toEqual({ channels: 3, stem: 64, block: "bottleneck", activation: "relu", strideAt: "second" });
   expect(stages).toEqual(
-    [256, 512, 1024, 2048].map((width, at) => ({ width, layers: depths[at]!, stride: at ? 2 : 1 })),
+    [256, 512, 1024, 2048].map((width, at) => ({ width, layers: depths[at], stride: at ? 2 : 1 })),
   );
 });
 

@@ -24,7 +24,7 @@ const families = (["sam", "sam2"] as const).map((family) => ({
   cases: JSON.parse(readFileSync(join(fixture, `${family}.json`), "utf8")) as readonly Case[],
   answers: io.loadSafetensors(join(fixture, `${family}.safetensors`)),
 }));
-const { cases } = families[0]!;
+const { cases } = families[0];
 
 type Model = nn.Sam | nn.Sam2;
 
@@ -68,12 +68,12 @@ describe.each(families)(
 
       test("pixels and embeddings equal those of transformers", async () => {
         const model = await loaded;
-        const pixels = answers[`${at}.pixels`]!;
+        const pixels = answers[`${at}.pixels`];
         // one step of a byte, or two: SAM 2's processor resizes with torchvision
         expect(errorOf(model.processor!.process(imageOf(own)), pixels)).toBeLessThan(family === "sam" ? 1e-2 : 2e-2);
         const { features } = noGrad(() => masksOf(model, pixels));
         for (const [index, name] of ["embedding", "finest", "fine"].slice(0, features.length).entries())
-          expect(errorOf(features[index]!, answers[`${at}.${name}`]!)).toBeLessThan(CLOSE);
+          expect(errorOf(features[index], answers[`${at}.${name}`])).toBeLessThan(CLOSE);
       });
 
       test("masks and scores equal those of transformers", async () => {
@@ -82,16 +82,16 @@ describe.each(families)(
         const sides = own.image.slice(1);
         const scale = image / Math.max(...sides);
         const resized = family === "sam" ? sides.map((side) => Math.floor(side * scale + 0.5)) : [image, image];
-        const [height, width] = sides.map((side, axis) => resized[axis]! / side) as [number, number];
+        const [height, width] = sides.map((side, axis) => resized[axis] / side) as [number, number];
         const placed = ([x, y]: nn.ImagePoint): nn.ImagePoint => [x * width, y * height];
-        const { masks } = noGrad(() => masksOf(model, answers[`${at}.pixels`]!));
+        const { masks } = noGrad(() => masksOf(model, answers[`${at}.pixels`]));
         for (const [index, { points, outside, box }] of own.prompts.entries()) {
           const corners = box && ([...placed([box[0], box[1]]), ...placed([box[2], box[3]])] as const);
           const found = noGrad(() =>
             masks({ points: points?.map(placed), outside: outside?.map(placed), box: corners }),
           );
           for (const name of ["masks", "scores", ...(family === "sam" ? [] : (["presence"] as const))] as const)
-            expect(errorOf(found[name as "masks"], answers[`${at}.${index}.${name}`]!)).toBeLessThan(CLOSE);
+            expect(errorOf(found[name as "masks"], answers[`${at}.${index}.${name}`])).toBeLessThan(CLOSE);
         }
       });
     });
@@ -102,22 +102,22 @@ describe.each(families)(
       const several = await nn.segmentImage(model, image, { objects });
       const single = await nn.segmentImage(model, image, { objects, several: false });
       for (const [index] of objects.entries()) {
-        const resized = answers[`${at}.${index}.resized`]!;
-        const scores = Array.from(answers[`${at}.${index}.scores`]!.dataSync(), Number);
-        const order = [...scores.keys()].slice(1).sort((a, b) => scores[b]! - scores[a]!);
+        const resized = answers[`${at}.${index}.resized`];
+        const scores = Array.from(answers[`${at}.${index}.scores`].dataSync(), Number);
+        const order = [...scores.keys()].slice(1).sort((a, b) => scores[b] - scores[a]);
         const chosen = answers[`${at}.${index}.single`]?.dataSync()[0];
         const first = chosen === undefined ? 0 : scores.indexOf(Number(chosen));
         for (const [place, row] of [
-          [single[index]![0]!, first] as const,
-          ...order.map((row, n) => [several[index]![n]!, row] as const),
+          [single[index][0], first] as const,
+          ...order.map((row, n) => [several[index][n], row] as const),
         ]) {
-          expect(place.score).toBeCloseTo(scores[row]!, 2); // pixels differ by a step of a byte
+          expect(place.score).toBeCloseTo(scores[row], 2); // pixels differ by a step of a byte
           const wanted = Array.from(resized.select(0, row).dataSync(), Number);
           const got = Array.from(place.mask.dataSync(), Number);
           expect(place.mask.shape).toEqual(own.image.slice(1));
           const largest = Math.max(...wanted.map(Math.abs));
           const wrong = got.filter(
-            (value, pixel) => Math.abs(wanted[pixel]!) > 0.03 * largest && wanted[pixel]! > 0 !== (value === 1),
+            (value, pixel) => Math.abs(wanted[pixel]) > 0.03 * largest && wanted[pixel] > 0 !== (value === 1),
           );
           expect(wrong).toEqual([]);
         }
@@ -125,8 +125,8 @@ describe.each(families)(
     });
 
     test("gradients flow to all weights", async () => {
-      const model = await load<Model>(`${family}.gradients`, cases[0]!);
-      const { masks } = masksOf(model, answers["0.pixels"]!);
+      const model = await load<Model>(`${family}.gradients`, cases[0]);
+      const { masks } = masksOf(model, answers["0.pixels"]);
       const both = [masks({ points: [[1, 2]], outside: [[3, 1]], box: [0, 1, 4, 5] }), masks({ points: [[2, 2]] })];
       const parts = both.flatMap((found) => [found.masks, found.scores, ...(found.presence ? [found.presence] : [])]);
       backward(parts.map((part) => sum(part.mul(part)) as Tensor<"float32">).reduce((a, b) => a.add(b)));
@@ -137,8 +137,8 @@ describe.each(families)(
 );
 
 test("prompts that do not fit the model are rejected", async () => {
-  const model = await load("refusing", cases[0]!);
-  const image = imageOf(cases[0]!);
+  const model = await load("refusing", cases[0]);
+  const image = imageOf(cases[0]);
   const coded = (code: string) => expect.objectContaining({ code });
   const call = (...values: unknown[]) => (nn.segmentImage as (...values: unknown[]) => Promise<unknown>)(...values);
   await expect(call(model, image)).rejects.toEqual(coded("noPrompts"));
@@ -153,11 +153,11 @@ test("prompts that do not fit the model are rejected", async () => {
 });
 
 test("SAM 2 for videos loads without its memory; settings that do not fit are rejected", async () => {
-  const [own, answers] = [families[1]!.cases[0]!, families[1]!.answers];
+  const [own, answers] = [families[1].cases[0], families[1].answers];
   const ofVideos = { model_type: "sam2_video", architectures: ["Sam2VideoModel"], num_maskmem: 7, rope_parameters: {} };
   const shapes = { ...own.shapes, "memory_encoder.projection.weight": [2, 2], no_object_pointer: [1, 2] };
   const model = await load<nn.Sam2>("videos", { ...own, config: { ...own.config, ...ofVideos }, shapes });
-  expect(errorOf(noGrad(() => model.forward(answers["0.pixels"]!)).embedding, answers["0.embedding"]!)).toBeLessThan(
+  expect(errorOf(noGrad(() => model.forward(answers["0.pixels"])).embedding, answers["0.embedding"])).toBeLessThan(
     CLOSE,
   );
   const vision = own.config["vision_config"] as Readonly<Record<string, object>>;

@@ -24,7 +24,7 @@ async function tokensOf(stream: nn.TokenStream): Promise<number[]> {
 }
 
 const drawn = Object.entries(families).flatMap(([name, cases]) =>
-  cases.slice(0, 3).map((own, index) => [`${name} ${index}`, own, chunks[index]!] as const),
+  cases.slice(0, 3).map((own, index) => [`${name} ${index}`, own, chunks[index]] as const),
 );
 
 test.each(drawn)("%s: a batch has the texts of each prompt alone", async (name, own, promptChunk) => {
@@ -32,34 +32,34 @@ test.each(drawn)("%s: a batch has the texts of each prompt alone", async (name, 
   const images = imagesOf(own);
   using batcher = new nn.Batcher(model, { slots: 2, promptChunk });
   const options = { maxTokens: 12, temperature: 0 };
-  const submit = (row: number) => batcher.submit({ tokens: own.rows[row]!, images: images[row]! }, options);
+  const submit = (row: number) => batcher.submit({ tokens: own.rows[row], images: images[row] }, options);
   const expected = own.greedy.map((row) => row.slice(0, 12));
   expect(await Promise.all(own.rows.map((_, row) => tokensOf(submit(row))))).toEqual(expected);
 
   const again = submit(0);
-  expect(await tokensOf(again)).toEqual(expected[0]!);
+  expect(await tokensOf(again)).toEqual(expected[0]);
   expect(again.reusedTokens).toBeGreaterThan(0);
 
   // prompts that end with an image
   const endings = own.rows.map((row, at) => ({
     tokens: row.slice(0, row.lastIndexOf(IMAGE) + 1),
-    images: images[at]!,
+    images: images[at],
   }));
   const ended = await Promise.all(endings.map((ending) => tokensOf(batcher.submit(ending, options))));
   expect(ended).toEqual(await Promise.all(endings.map((ending) => generated(model, ending, options))));
 
   using whole = new nn.Batcher(model, { promptChunk: 256 });
   const chances = async (from: nn.Batcher) => {
-    const prompt = { tokens: own.rows[1]!, images: images[1]! };
+    const prompt = { tokens: own.rows[1], images: images[1] };
     const [first] = await Array.fromAsync(from.submit(prompt, { ...options, maxTokens: 1, logProbabilities: 0 }));
-    return first!.logProbability!;
+    return first.logProbability!;
   };
   using other = new nn.Batcher(model, { promptChunk });
   expect(Math.abs((await chances(other)) - (await chances(whole)))).toBeLessThan(1e-4);
 
   // other images with the same number of tokens share only the text before them
-  const others = images[0]!.map((image) => ({ ...image, pixels: mul(image.pixels, -0.5) as Tensor }));
-  const stream = batcher.submit({ tokens: own.rows[0]!, images: others }, options);
-  expect(await tokensOf(stream)).toEqual(await generated(model, { tokens: own.rows[0]!, images: others }, options));
-  expect(stream.reusedTokens).toBeLessThanOrEqual(own.rows[0]!.indexOf(IMAGE));
+  const others = images[0].map((image) => ({ ...image, pixels: mul(image.pixels, -0.5) as Tensor }));
+  const stream = batcher.submit({ tokens: own.rows[0], images: others }, options);
+  expect(await tokensOf(stream)).toEqual(await generated(model, { tokens: own.rows[0], images: others }, options));
+  expect(stream.reusedTokens).toBeLessThanOrEqual(own.rows[0].indexOf(IMAGE));
 });

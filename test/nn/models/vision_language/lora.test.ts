@@ -25,9 +25,9 @@ test("every family is tested", () => {
 });
 
 test.each(Object.entries(layers))("%s: adapters of both parts learn, and load again", async (name, expected) => {
-  const own = families[name]![0]!;
+  const own = families[name][0];
   const [model, other] = [await loadCase(folder.file(name), own), await loadCase(folder.file(`${name}.other`), own)];
-  const images = imagesOf(own)[0]!;
+  const images = imagesOf(own)[0];
   const tokens = tensor([own.rows[0] as number[]], { dtype: "int32" });
   const logitsOf = (each: types.VisionLanguageModel) => each.forward(tokens, { images });
   const before = noGrad(() => logitsOf(model).clone());
@@ -42,7 +42,7 @@ test.each(Object.entries(layers))("%s: adapters of both parts learn, and load ag
     optimizer.step();
     return Number(loss.item());
   });
-  expect(losses.at(-1)).toBeLessThan(losses[0]!);
+  expect(losses.at(-1)).toBeLessThan(losses[0]);
   const still = [...adapter.namedParameters()].filter(([, { grad }]) => grad === null).map(([path]) => path);
   expect(still).toEqual([]);
   const path = folder.file(`${name}.adapter`);
@@ -51,12 +51,12 @@ test.each(Object.entries(layers))("%s: adapters of both parts learn, and load ag
   for (const layer of expected) expect(names).toContain(`base_model.model.model.${layer}.lora_A.weight`);
   nn.loadLora(other, path);
   const [got, want] = [other, model].map((each) => noGrad(() => logitsOf(each)));
-  expect(errorOf(got!, want!)).toBe(0);
+  expect(errorOf(got, want)).toBe(0);
   adapter.merge();
   expect(
     errorOf(
       noGrad(() => logitsOf(model)),
-      want!,
+      want,
     ),
   ).toBeLessThan(1e-5);
   adapter.remove();

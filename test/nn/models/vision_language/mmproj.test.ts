@@ -69,9 +69,9 @@ test.each(["qwen2_vl", "llava", "gemma3", "idefics3", "internvl"])(
   "%s: prompts equal those of the folder",
   async (family) => {
     const own =
-      mmprojCases[family]!.find(({ config }) => !JSON.stringify(config).includes('"siglip_vision_model"')) ??
-      mmprojCases[family]![0]!;
-    const prompt = promptCases.find(({ files }) => files["config.json"]!["model_type"] === family)!;
+      mmprojCases[family].find(({ config }) => !JSON.stringify(config).includes('"siglip_vision_model"')) ??
+      mmprojCases[family][0];
+    const prompt = promptCases.find(({ files }) => files["config.json"]["model_type"] === family)!;
     const path = folder.file(`${family}.prompts`);
     await loadCase(path, own);
     const pair = await writePair(path, own, promptMetadata(prompt.template));
@@ -113,22 +113,22 @@ test.each(["qwen2_vl", "llava", "gemma3", "idefics3", "internvl"])(
 );
 
 test("a server reads images with an mmproj file", async () => {
-  const [own] = mmprojCases["qwen2_vl"]!;
+  const [own] = mmprojCases["qwen2_vl"];
   const path = folder.file("served");
-  await loadCase(path, own!);
-  const more = promptMetadata(promptCases[0]!.template);
+  await loadCase(path, own);
+  const more = promptMetadata(promptCases[0].template);
   const count = (more["tokenizer.ggml.tokens"] as readonly string[]).length;
-  const pair = await writePair(path, own!, more);
-  const width = own!.shapes["model.embed_tokens.weight"]![1]!;
+  const pair = await writePair(path, own, more);
+  const width = own.shapes["model.embed_tokens.weight"][1];
   const state = { ...io.loadWeights(pair.path), "token_embd.weight": ones([count, width]) };
   delete (state as Record<string, unknown>)["output.weight"];
-  await io.saveGguf(pair.path, state, { metadata: { ...own!.text.metadata, ...more } });
+  await io.saveGguf(pair.path, state, { metadata: { ...own.text.metadata, ...more } });
   const served = await loadServed(pair.path, { mmproj: pair.mmproj });
   expect(served.processor).toBeDefined();
 });
 
 test("files of another kind are rejected", async () => {
-  const [own, other] = [mmprojCases["qwen2_vl"]![0]!, mmprojCases["llava"]![0]!];
+  const [own, other] = [mmprojCases["qwen2_vl"][0], mmprojCases["llava"][0]];
   const [path, second] = [folder.file("refused"), folder.file("other")];
   await Promise.all([loadCase(path, own), loadCase(second, other)]);
   const [pair, others] = [await writePair(path, own), await writePair(second, other)];

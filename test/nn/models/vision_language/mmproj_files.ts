@@ -11,7 +11,7 @@ type Value = string | number | boolean | readonly (string | number | boolean)[];
 /** Metadata of the tokenizer and the chat template. */
 export function promptMetadata(template: string): Contents["metadata"] {
   const { model, added_tokens } = promptTokenizer;
-  const tokens = Object.keys(model.vocab).sort((a, b) => model.vocab[a]! - model.vocab[b]!);
+  const tokens = Object.keys(model.vocab).sort((a, b) => model.vocab[a] - model.vocab[b]);
   return {
     ...{ "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.chat_template": template },
     "tokenizer.ggml.tokens": [...tokens, ...added_tokens.map(({ content }) => content)],
@@ -53,7 +53,7 @@ export async function writePair(
 ): Promise<{ readonly path: string; readonly mmproj: string }> {
   const state = io.loadSafetensors(join(folder, "model.safetensors"));
   const write = async (name: string, { metadata, tensors }: Contents): Promise<string> => {
-    const made = Object.entries(tensors).map(([key, own]) => [key, tensorOf(state[own.from]!, own)] as const);
+    const made = Object.entries(tensors).map(([key, own]) => [key, tensorOf(state[own.from], own)] as const);
     await io.saveGguf(join(folder, name), Object.fromEntries(made), { metadata });
     return join(folder, name);
   };

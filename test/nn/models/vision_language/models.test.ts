@@ -24,11 +24,11 @@ for (const [name, cases] of Object.entries(families))
         using cache = loaded.newCache();
         const cached = noGrad(() => loaded.forward(prompt, { images, padding, cache, lastOnly: true }));
         expect(errorOf(cached, want)).toBeLessThan(1e-4);
-        const next = own.greedy.map((row) => [row[0]!]);
+        const next = own.greedy.map((row) => [row[0]]);
         const stepped = noGrad(() => loaded.forward(tensor(next, { dtype: "int32" }), { padding, cache }));
         const [count, width] = [own.rows.length, loaded.vocabularySize];
         const found = Array.from({ length: count }, (_, row) => numbers(stepped.narrow(0, row, 1)));
-        expect(found.map((row) => row.indexOf(Math.max(...row)))).toEqual(own.greedy.map((row) => row[1]!));
+        expect(found.map((row) => row.indexOf(Math.max(...row)))).toEqual(own.greedy.map((row) => row[1]));
         expect(found[0]).toHaveLength(width);
       });
 
@@ -39,8 +39,8 @@ for (const [name, cases] of Object.entries(families))
           const found: number[] = [];
           const maxTokens = useCache ? 32 : 6;
           const options = { maxTokens, temperature: 0, useCache };
-          for await (const token of nn.generate(loaded, { tokens, images: images[row]! }, options)) found.push(token);
-          expect(found).toEqual(own.greedy[row]!.slice(0, maxTokens));
+          for await (const token of nn.generate(loaded, { tokens, images: images[row] }, options)) found.push(token);
+          expect(found).toEqual(own.greedy[row].slice(0, maxTokens));
         }
       });
 
@@ -48,7 +48,7 @@ for (const [name, cases] of Object.entries(families))
       if (!expected) continue;
       test(`${index}: positions equal transformers'`, () => {
         const { tokens, padding } = padded(own);
-        const rows = tokens.map((row, at) => ({ tokens: row, start: 0, padding: padding[at]! }));
+        const rows = tokens.map((row, at) => ({ tokens: row, start: 0, padding: padding[at] }));
         const vision = own.config["vision_config"] as { readonly spatial_merge_size: number };
         const placement = { imageToken: own.config["image_token_id"] as number, merge: vision.spatial_merge_size };
         const { positions } = placesOf("test", rows, imagesOf(own).flat(), placement);
@@ -58,12 +58,12 @@ for (const [name, cases] of Object.entries(families))
   });
 
 test("a config of older versions, with the text part at the top, is read", async () => {
-  const own = families["qwen2_vl"]![0]!;
+  const own = families["qwen2_vl"][0];
   const { text_config, vision_config, ...around } = own.config as Record<string, Record<string, unknown>>;
-  const { rope_parameters, ...text } = text_config!;
+  const { rope_parameters, ...text } = text_config;
   const { rope_theta, mrope_section } = rope_parameters as Record<string, unknown>;
   const rotation = { rope_theta, rope_scaling: { type: "mrope", mrope_section } };
-  const older = { in_chans: 3, spatial_patch_size: vision_config!["patch_size"], ...vision_config };
+  const older = { in_chans: 3, spatial_patch_size: vision_config["patch_size"], ...vision_config };
   const config = { ...text, ...rotation, ...around, vision_config: older };
   const model = await loadCase(folder.file("older"), { ...own, config });
   const { tokens, padding } = padded(own);
@@ -73,10 +73,10 @@ test("a config of older versions, with the text part at the top, is read", async
 });
 
 test("images that do not match the tokens or the model are rejected", async () => {
-  const own = families["qwen2_vl"]![0]!;
+  const own = families["qwen2_vl"][0];
   const model = await loadCase(folder.file("refusing"), own);
-  const images = imagesOf(own)[0]!;
-  const tokens = own.rows[0]!;
+  const images = imagesOf(own)[0];
+  const tokens = own.rows[0];
   const coded = (code: string) => expect.objectContaining({ code });
   expect(() => nn.generate(model, { tokens, images: images.slice(1) })).toThrow(coded("imagesDiffer"));
   expect(() => nn.generate(model, { tokens: tokens.slice(0, 1), images })).toThrow(coded("imagesDiffer"));

@@ -47,5 +47,5 @@ export function imagesOf({ images }: Case): nn.ImageInputs[][] {
 export function padded({ rows }: Case): { readonly tokens: number[][]; readonly padding: number[] } {
   const longest = Math.max(...rows.map(({ length }) => length));
   const padding = rows.map(({ length }) => longest - length);
-  return { tokens: rows.map((row, at) => [...new Array<number>(padding[at]!).fill(0), ...row]), padding };
+  return { tokens: rows.map((row, at) => [...new Array<number>(padding[at]).fill(0), ...row]), padding };
 }

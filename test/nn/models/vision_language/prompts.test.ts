@@ -18,29 +18,30 @@ function imageOf(index: number, shape: readonly number[]): Tensor {
 /** The smallest standard deviation of a channel, from OpenAI's models. */
 const STEP = 1 / 255 / 0.26130258;
 
-test.each(
-  promptCases.map((own, index) => [`${own.files["config.json"]!["model_type"]} ${index}`, index, own] as const),
-)("%s has the tokens and pixels of transformers", async (name, index, own) => {
-  writeFiles(folder.file(name), own);
-  const processor = nn.loadChatProcessor(folder.file(name));
-  let count = 0;
-  const withImage = (part: { readonly type: string }) =>
-    part.type === "image" ? { ...part, image: imageOf(count, own.images[count++]!) } : part;
-  const chat = own.chat.map((message) => ({ ...message, content: message.content.map(withImage) }));
-  const prompt = await processor.prompt(chat);
-  expect(prompt.tokens).toEqual([...own.tokens]);
-  const got = prompt.images.flatMap((image) => numbers(image.pixels));
-  const want = numbers(pixels[`${index}`]!).slice(0, got.length);
-  expect(got).toHaveLength(want.length);
-  const farthest = got.reduce((most, value, at) => Math.max(most, Math.abs(value - want[at]!)), 0);
-  // float16 rounds numbers below 4 by at most 2⁻¹⁰
-  expect(farthest).toBeLessThan(1.001 * STEP + 2 ** -10);
-  const model = modelOf(own, processor.tokenizer.vocabularySize);
-  expect(await Array.fromAsync(nn.generate(model, prompt, { maxTokens: 1 }))).toHaveLength(1);
-});
+test.each(promptCases.map((own, index) => [`${own.files["config.json"]["model_type"]} ${index}`, index, own] as const))(
+  "%s has the tokens and pixels of transformers",
+  async (name, index, own) => {
+    writeFiles(folder.file(name), own);
+    const processor = nn.loadChatProcessor(folder.file(name));
+    let count = 0;
+    const withImage = (part: { readonly type: string }) =>
+      part.type === "image" ? { ...part, image: imageOf(count, own.images[count++]) } : part;
+    const chat = own.chat.map((message) => ({ ...message, content: message.content.map(withImage) }));
+    const prompt = await processor.prompt(chat);
+    expect(prompt.tokens).toEqual([...own.tokens]);
+    const got = prompt.images.flatMap((image) => numbers(image.pixels));
+    const want = numbers(pixels[`${index}`]).slice(0, got.length);
+    expect(got).toHaveLength(want.length);
+    const farthest = got.reduce((most, value, at) => Math.max(most, Math.abs(value - want[at])), 0);
+    // float16 rounds numbers below 4 by at most 2⁻¹⁰
+    expect(farthest).toBeLessThan(1.001 * STEP + 2 ** -10);
+    const model = modelOf(own, processor.tokenizer.vocabularySize);
+    expect(await Array.fromAsync(nn.generate(model, prompt, { maxTokens: 1 }))).toHaveLength(1);
+  },
+);
 
 test("texts, unknown parts and other URLs are rejected", async () => {
-  const own = promptCases[0]!;
+  const own = promptCases[0];
   writeFiles(folder.path, own);
   const processor = nn.loadChatProcessor(folder.path);
   const said = (content: unknown) => processor.prompt([{ role: "user", content }]);
@@ -55,7 +56,7 @@ test("texts, unknown parts and other URLs are rejected", async () => {
 });
 
 test("content as text has the placeholder where a template does not iterate over parts", async () => {
-  const own = promptCases.find(({ files }) => files["config.json"]!["model_type"] === "llava")!;
+  const own = promptCases.find(({ files }) => files["config.json"]["model_type"] === "llava")!;
   const plain = "{% for m in messages %}{{ m.role }}: {{ m['content'] }}{% endfor %}";
   writeFiles(folder.path, { ...own, template: plain });
   const processor = nn.loadChatProcessor(folder.path);
@@ -65,6 +66,6 @@ test("content as text has the placeholder where a template does not iterate over
     { type: "text", text: " a" },
   ];
   const { tokens, images } = await processor.prompt([{ role: "user", content }]);
-  const text = `user: ${"<image>".repeat(images[0]!.tokens)} a`;
+  const text = `user: ${"<image>".repeat(images[0].tokens)} a`;
   expect(processor.tokenizer.decode(tokens, { skipSpecialTokens: false })).toBe(text);
 });

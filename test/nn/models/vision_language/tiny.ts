@@ -46,10 +46,10 @@ export function writeFiles(path: string, { files, template }: Pick<PromptCase, "
 
 /** Returns a model with random weights: larger ones than initialized, so that each prompt has a different text. */
 export function modelOf(own: PromptCase, vocabularySize: number): nn.VisionLanguageModel {
-  const config = structuredClone(own.files["config.json"]!) as { text_config: { vocab_size: number } };
+  const config = structuredClone(own.files["config.json"]) as { text_config: { vocab_size: number } };
   config.text_config.vocab_size = vocabularySize; // so that every token has a text
   const settings = new Settings("config.json", new Map(Object.entries(config)));
-  const family = own.files["config.json"]!["model_type"] as VisionLanguageName;
+  const family = own.files["config.json"]["model_type"] as VisionLanguageName;
   const description = describeVisionLanguage(family, settings, () => true);
   const options = { generator: new Generator(3), initialization: nn.llamaInitialization(0.4) };
   return new VisionLanguageModel(description, options).eval();
@@ -60,7 +60,7 @@ export function tinyModel(
   path: string,
   family: VisionLanguageName,
 ): { readonly model: nn.VisionLanguageModel; readonly processor: nn.ChatProcessor } {
-  const own = promptCases.find(({ files }) => files["config.json"]!["model_type"] === family)!;
+  const own = promptCases.find(({ files }) => files["config.json"]["model_type"] === family)!;
   writeFiles(path, own);
   const processor = nn.loadChatProcessor(path);
   return { model: modelOf(own, processor.tokenizer.vocabularySize), processor };

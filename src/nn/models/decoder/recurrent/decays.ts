@@ -1,5 +1,6 @@
 /** Decays of a state within a chunk of tokens. */
 
+import { lastElement } from "../../../../core/collections.ts";
 import { ones } from "../../../../ops/creation/full.ts";
 import { sub } from "../../../../ops/elementwise/arithmetic.ts";
 import { exp } from "../../../../ops/elementwise/exponential.ts";
@@ -27,7 +28,7 @@ export interface Decays {
 
 /** @internal Returns the decays of logarithms [..., tokens]: token t multiplies the state by exp(logs[t]). */
 export function decaysOf(logs: Tensor): Decays {
-  const count = logs.shape.at(-1)!;
+  const count = lastElement(logs.shape);
   const sums = cumsum(logs, -1);
   const last = narrow(sums, -1, count - 1, 1);
   const isEarlier = tril(ones([count, count], { dtype: "bool" }));

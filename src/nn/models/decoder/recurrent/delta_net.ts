@@ -1,4 +1,5 @@
 /** The gated delta net of Qwen3-Next and Qwen3.5. */
+import { lastElement } from "../../../../core/collections.ts";
 import { tupleOf } from "../../../../core/tuples.ts";
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
@@ -103,13 +104,13 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     const speed = softplus(add(toDType(a, "float32"), this.stepBias.forward()));
     const logs = mul(speed, neg(exp(this.logDecay.forward())));
     const y = this.scan(
-      mul(heads(queries!), keyWidth ** -0.5),
-      heads(own!),
-      transpose(unflatten(inner!, 2, [valueHeads, valueWidth]), 1, 2),
+      mul(heads(queries), keyWidth ** -0.5),
+      heads(own),
+      transpose(unflatten(inner, 2, [valueHeads, valueWidth]), 1, 2),
       { strengths: transpose(sigmoid(toDType(b, "float32")), 1, 2), logs: transpose(logs, 1, 2) },
       states,
     );
-    states.advance(x.shape[1]!);
+    states.advance(x.shape[1]);
     const gate = silu(unflatten(toDType(z, "float32"), 2, [valueHeads, valueWidth]));
     const gated = mul(this.norm.forward(transpose(y, 1, 2)), gate);
     return this.output.forward(toDType(flat(gated), x.dtype));
@@ -119,7 +120,7 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     const { keyHeads, valueHeads, keyWidth, valueWidth } = this.#description;
     if (this.gate && this.strengths) {
       const [qkv, z, b, a] = [this.input, this.gate, this.strengths, this.rates].map((layer) => layer.forward(x));
-      return { qkv: qkv!, z: z!, b: b!, a: a! };
+      return { qkv: qkv, z: z, b: b, a: a };
     }
     const perKey = valueHeads / keyHeads;
     const ofKeyHeads = (rows: Tensor, sizes: readonly number[]) =>
@@ -129,7 +130,7 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     const sizes = [keyWidth, keyWidth, perKey * valueWidth, perKey * valueWidth];
     const [q, k, v, z] = ofKeyHeads(this.input.forward(x), sizes);
     const [b, a] = ofKeyHeads(this.rates.forward(x), [perKey, perKey]);
-    return { qkv: cat([q!, k!, v!], { dim: -1 }), z: z!, b: b!, a: a! };
+    return { qkv: cat([q, k, v], { dim: -1 }), z: z, b: b, a: a };
   }
 
   /**
@@ -144,7 +145,7 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
     states: States,
   ): Tensor {
     const [batch, heads, count, keyWidth] = tupleOf(q.shape, 4);
-    let state = states.read("state") ?? zeros([batch, heads, keyWidth, v.shape[3]!]);
+    let state = states.read("state") ?? zeros([batch, heads, keyWidth, v.shape[3]]);
     const found: Tensor[] = [];
     for (let first = 0; first < count; first += CHUNK) {
       const size = Math.min(CHUNK, count - first);
@@ -162,7 +163,7 @@ export class DeltaNet extends Module<[x: Tensor, inputs?: AttentionInputs], Tens
       state = add(mul(state, whole), matmul(transpose(mul(ks, toEnd), 2, 3), changes));
     }
     states.write("state", state);
-    return found.length === 1 ? found[0]! : cat(found, { dim: 2 });
+    return found.length === 1 ? found[0] : cat(found, { dim: 2 });
   }
 }
 
@@ -171,7 +172,7 @@ export const normalized = (x: Tensor): Tensor => mul(x, rsqrt(add(sum(mul(x, x),
 
 /** @internal Returns (1 − a)⁻¹ = Σ aⁿ of strictly lower triangular matrices: (1 + a)(1 + a²)(1 + a⁴) … */
 export function inverseOf(a: Tensor): Tensor {
-  const size = a.shape.at(-1)!;
+  const size = lastElement(a.shape);
   let [product, power] = [add(a, eye(size)), a];
   for (let terms = 2; terms < size; terms *= 2) {
     power = matmul(power, power);

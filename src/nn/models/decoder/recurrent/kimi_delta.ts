@@ -108,7 +108,7 @@ export class KimiDelta extends Module<[x: Tensor, inputs?: AttentionInputs], Ten
     const logs = transpose(mul(heads(speed), rates), 1, 2);
     const strengths = transpose(sigmoid(toDType(this.strengths.forward(own), "float32")), 1, 2);
     const y = this.scan(mul(q, headWidth ** -0.5), k, v, { strengths, logs }, states);
-    states.advance(x.shape[1]!);
+    states.advance(x.shape[1]);
     const gate = sigmoid(heads(this.gateUp.forward(this.gateDown.forward(own))));
     const gated = mul(this.norm.forward(transpose(y, 1, 2)), gate);
     return this.output.forward(toDType(reshape(gated, [...x.shape.slice(0, 2), -1]), x.dtype));
@@ -130,7 +130,7 @@ export class KimiDelta extends Module<[x: Tensor, inputs?: AttentionInputs], Ten
     states: States,
   ): Tensor {
     const [batch, heads, count, width] = tupleOf(q.shape, 4);
-    let state = states.read("state") ?? zeros([batch, heads, width, v.shape[3]!]);
+    let state = states.read("state") ?? zeros([batch, heads, width, v.shape[3]]);
     const found: Tensor[] = [];
     for (let first = 0; first < count; first += CHUNK) {
       const size = Math.min(CHUNK, count - first);
@@ -148,6 +148,6 @@ export class KimiDelta extends Module<[x: Tensor, inputs?: AttentionInputs], Ten
       state = add(mul(state, exp(transpose(last, 2, 3))), matmul(transpose(toEnd, 2, 3), changes));
     }
     states.write("state", state);
-    return found.length === 1 ? found[0]! : cat(found, { dim: 2 });
+    return found.length === 1 ? found[0] : cat(found, { dim: 2 });
   }
 }

@@ -52,10 +52,10 @@ export class TokenConvolution extends Module<[x: Tensor, cache?: States, name?: 
   /** @param x [batch, tokens, channels] @param name of the state @returns the same shape */
   override forward(x: Tensor, states?: States, name = "convolution"): Tensor {
     const [batch, count, channels] = tupleOf(x.shape, 3);
-    const kernel = this.weight.shape[1]!;
+    const kernel = this.weight.shape[1];
     const before = states?.read(name) ?? zeros([batch, kernel - 1, channels], { dtype: x.dtype });
     const all = kernel === 1 ? x : cat([toDType(before, x.dtype), x], { dim: 1 });
-    states?.write(name, narrow(all, 1, all.shape[1]! - kernel + 1, kernel - 1));
+    states?.write(name, narrow(all, 1, all.shape[1] - kernel + 1, kernel - 1));
     let sum: Tensor | undefined;
     for (let at = 0; at < kernel; at++) {
       const term = mul(narrow(all, 1, at, count), select(this.weight, 1, at));
@@ -92,7 +92,7 @@ export class States {
  * @throws {ArgumentError} `segments` for rows of several texts, between which a state would have to start again.
  */
 export function withoutPadding(x: Tensor, { mask, bounds }: Pick<AttentionInputs, "mask" | "bounds">): Tensor {
-  const isSegmented = bounds !== undefined || (mask !== undefined && mask.shape[2]! > 1);
+  const isSegmented = bounds !== undefined || (mask !== undefined && mask.shape[2] > 1);
   if (isSegmented)
     throw new ArgumentError(
       "Decoder",
@@ -101,6 +101,6 @@ export function withoutPadding(x: Tensor, { mask, bounds }: Pick<AttentionInputs
     );
   if (!mask) return x;
   const [batch, count] = tupleOf(x.shape, 2);
-  const isText = reshape(narrow(mask, 3, mask.shape[3]! - count, count), [batch, count, 1]);
+  const isText = reshape(narrow(mask, 3, mask.shape[3] - count, count), [batch, count, 1]);
   return mul(x, toDType(isText, x.dtype));
 }

@@ -39,10 +39,10 @@ export class ShortConvolution extends Module<[x: Tensor, inputs?: AttentionInput
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     const states = new States(inputs.cache);
-    const parts = split(this.input.forward(withoutPadding(x, inputs)), x.shape[2]!, { dim: -1 });
+    const parts = split(this.input.forward(withoutPadding(x, inputs)), x.shape[2], { dim: -1 });
     const [b, c, own] = tupleOf(parts, 3);
     const mixed = this.convolution.forward(mul(b, own), states);
-    states.advance(x.shape[1]!);
+    states.advance(x.shape[1]);
     return this.output.forward(mul(c, mixed));
   }
 }

@@ -1,4 +1,5 @@
 /** The state space layer of Mamba 2. */
+import { lastElement } from "../../../../core/collections.ts";
 import { tupleOf } from "../../../../core/tuples.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
@@ -79,7 +80,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     const { heads, headWidth, stateSize, groups, limits } = this.#description;
     const states = new States(inputs.cache);
-    const count = x.shape[1]!;
+    const count = x.shape[1];
     const inner = heads * headWidth;
     const sizes = [inner, inner + 2 * groups * stateSize, heads];
     const projected = split(this.project(withoutPadding(x, inputs)), sizes, { dim: -1 });
@@ -104,7 +105,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     const { heads, headWidth, stateSize, groups, factors } = this.#description;
     if (!factors) return this.input.forward(x);
     const sizes = [heads * headWidth, heads * headWidth, groups * stateSize, groups * stateSize, heads];
-    const vector = sizes.flatMap((size, part) => Array<number>(size).fill(factors.parts[part]!));
+    const vector = sizes.flatMap((size, part) => Array<number>(size).fill(factors.parts[part]));
     return mul(this.input.forward(mul(x, factors.input)), tensor(vector, { dtype: x.dtype }));
   }
 
@@ -120,7 +121,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
     const [batch, heads, count, headWidth] = tupleOf(x.shape, 4);
     const rates = reshape(neg(exp(this.logDecay.forward())), [heads, 1]);
     const stepped = mul(x, unsqueeze(step, -1));
-    let state = states.read("state") ?? zeros([batch, heads, headWidth, b.shape[3]!]);
+    let state = states.read("state") ?? zeros([batch, heads, headWidth, b.shape[3]]);
     const found: Tensor[] = [];
     for (let first = 0; first < count; first += CHUNK) {
       const size = Math.min(CHUNK, count - first);
@@ -134,7 +135,7 @@ export class StateSpace extends Module<[x: Tensor, inputs?: AttentionInputs], Te
       state = add(mul(state, whole), added);
     }
     states.write("state", state);
-    return found.length === 1 ? found[0]! : cat(found, { dim: 2 });
+    return found.length === 1 ? found[0] : cat(found, { dim: 2 });
   }
 }
 
@@ -155,7 +156,9 @@ class GroupNorm extends Module<[x: Tensor], Tensor> {
   override forward(x: Tensor): Tensor {
     const { shape } = x;
     const grouped = reshape(x, [...shape.slice(0, -1), this.#groups, -1]);
-    const normed = new RMSNorm(grouped.shape.at(-1)!, { eps: this.#eps, elementwiseAffine: false }).forward(grouped);
+    const normed = new RMSNorm(lastElement(grouped.shape), { eps: this.#eps, elementwiseAffine: false }).forward(
+      grouped,
+    );
     return mul(reshape(normed, [...shape]), toDType(this.weight, x.dtype));
   }
 }

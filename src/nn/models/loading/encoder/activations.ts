@@ -12,7 +12,7 @@ export const encoderActivations: Readonly<Record<string, EncoderActivation>> = {
 /** @internal Returns the activation in a field of a config. @throws {ArgumentError} `unknownActivation` */
 export function encoderActivation(config: Settings, key: string): EncoderActivation {
   const activation = config.textIfAny(key) ?? "";
-  if (Object.hasOwn(encoderActivations, activation)) return encoderActivations[activation]!;
+  if (Object.hasOwn(encoderActivations, activation)) return encoderActivations[activation];
   const known = Object.keys(encoderActivations).join(", ");
   throw config.refused("unknownActivation", `expected ${key} to be one of ${known}, got "${activation}"`);
 }

@@ -183,7 +183,7 @@ function slides(config: Settings, count: number, index: number): boolean {
   const types = config.get("layer_types");
   if (types === undefined) return index % config.whole("global_attn_every_n_layers") !== 0;
   const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(kindsOfLayers, type);
-  if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]]!;
+  if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]];
   throw config.wrong(
     "layer_types",
     `a list of ${count} values, each ${Object.keys(kindsOfLayers).join(" or ")}`,

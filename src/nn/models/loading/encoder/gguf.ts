@@ -93,7 +93,7 @@ const layerNames = {
 export function openGgufEncoder(file: GgufReader): Opened {
   const entries = Object.entries(file.metadata).map(([key, field]) => [key, plain(field?.value)] as const);
   const architecture = architectureOf(file);
-  const { name, config } = kinds[architecture]!;
+  const { name, config } = kinds[architecture];
   const prefix = `${architecture}.`;
   const fields = entries.filter(([key]) => key.startsWith(prefix));
   const settings = new Settings(
@@ -172,6 +172,6 @@ function placesOf(name: EncoderName, description: EncoderDescription): Place[] {
   const tops: Readonly<Record<string, string>> = topNames;
   return encoderPlaces(name, description).map(({ path }) => {
     const [, layer, part] = /^blocks\.(\d+)\.(.+)$/.exec(path) ?? [];
-    return { path, names: [part === undefined ? tops[path]! : `blk.${layer}.${layers[part]}`] };
+    return { path, names: [part === undefined ? tops[path] : `blk.${layer}.${layers[part]}`] };
   });
 }

@@ -113,6 +113,6 @@ export function scoresOf(config: Settings, outputs: number): LabelScores {
     multi_label_classification: "sigmoid",
   };
   if (problem === undefined) return outputs === 1 ? "sigmoid" : "softmax";
-  if (Object.hasOwn(known, problem)) return known[problem]!;
+  if (Object.hasOwn(known, problem)) return known[problem];
   throw config.wrong("problem_type", `one of ${Object.keys(known).join(", ")}`, problem);
 }

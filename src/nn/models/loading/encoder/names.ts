@@ -276,7 +276,7 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
     return head?.tied === false ? [...otherHeads(suffix), suffix] : [suffix, ...otherHeads(suffix)];
   };
   return [
-    ...[...topPaths(description)].map((path) => ({ path, names: named(top[path]!) })),
+    ...[...topPaths(description)].map((path) => ({ path, names: named(top[path]) })),
     ...layers.flatMap((described, index) =>
       [...layerPaths(described)].map((path) => ({
         path: `blocks.${index}.${path}`,
@@ -284,7 +284,7 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
         ...(encoderRow(name).headRows && headRowsOf(path, described, named(block(index, description)))),
       })),
     ),
-    ...headPaths.map((path) => ({ path: `head.${path}`, names: headName(heads[head!.task][path]!) })),
+    ...headPaths.map((path) => ({ path: `head.${path}`, names: headName(heads[head!.task][path]) })),
   ];
 }
 
@@ -296,7 +296,7 @@ function headRowsOf(
 ): Partial<Place> {
   const first = ["attention.query", "attention.key", "attention.value"].indexOf(path);
   if (first < 0) return {};
-  const names = ["in_proj", "qkv"[first]!].flatMap((name) => blocks.map((block) => `${block}attention.self.${name}`));
+  const names = ["in_proj", "qkv"[first]].flatMap((name) => blocks.map((block) => `${block}attention.self.${name}`));
   return { names, plainBias: true, change: { kind: "heads", of: 3, first, count: 1, headWidth } };
 }
 

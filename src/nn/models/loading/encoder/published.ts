@@ -61,7 +61,7 @@ export function withoutCustomKeys(name: EncoderName, config: Settings): Settings
   if (!row || !isPublished(row, config)) return config;
   const { names, only, notes } = row;
   const entries = config.entries().flatMap(([key, value]): (readonly [string, unknown])[] => {
-    if (Object.hasOwn(names, key)) return [[names[key]!, value]];
+    if (Object.hasOwn(names, key)) return [[names[key], value]];
     if (!Object.hasOwn(only, key)) return notes.includes(key) ? [] : [[key, value]];
     if (value === null || JSON.stringify(value) === JSON.stringify(only[key])) return [];
     const [expected, got] = [JSON.stringify(only[key]), JSON.stringify(value)];

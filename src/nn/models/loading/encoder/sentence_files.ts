@@ -1,7 +1,9 @@
 /** Reads the files of sentence-transformers: `modules.json`, and those that it names. */
+
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../../../autograd/modes.ts";
+import { lastElement } from "../../../../core/collections.ts";
 import { ArgumentError, FileFormatError } from "../../../../core/errors.ts";
 import { withFileErrors } from "../../../../io/file_errors.ts";
 import { isJsonObject, type Json, parseJson } from "../../../../io/json.ts";
@@ -40,7 +42,7 @@ export function loadSentenceHead(folder: string, width: number): ((options: Laye
   if (poolings.length !== 1)
     throw new FileFormatError(operation, "invalidConfig", path, `expected one Pooling, got ${poolings.length}`);
   const steps = modules.flatMap(({ type, path: place }) => stepsOf(folder, type, place));
-  const description = { poolings: poolings[0]!, steps, ...promptsOf(folder), ...limitsOf(folder) };
+  const description = { poolings: poolings[0], steps, ...promptsOf(folder), ...limitsOf(folder) };
   const folders = modules.filter(({ type }) => type === "Dense").map((dense) => join(folder, dense.path));
   return (options) => filled(description, folders, options);
 }
@@ -62,7 +64,7 @@ function modulesIn(path: string): ModuleEntry[] {
   return json.map((entry: Json) => {
     const { type, path: place } = isJsonObject(entry) ? entry : {};
     if (typeof type !== "string" || typeof place !== "string") throw fail("expected modules with a type and a path");
-    const name = type.split(".").at(-1)!;
+    const name = lastElement(type.split("."));
     if (!known.includes(name))
       throw new ArgumentError(
         operation,
@@ -176,7 +178,7 @@ function filled(description: SentenceDescription, folders: readonly string[], op
   const head = new SentenceHead(description, { dtype });
   for (const [index, folder] of folders.entries()) {
     using file = openFor(operation, folder);
-    const layer = head.layers[index]!;
+    const layer = head.layers[index];
     for (const end of layer.bias ? (["weight", "bias"] as const) : (["weight"] as const)) {
       const expected = layer[end]!.shape;
       const read = file.tensor(`linear.${end}`);

@@ -110,5 +110,5 @@ function nameOf(path: string): string {
   const [, index = "0"] = /^distanceEmbeddings?(?:\.(\d+))?$/.exec(path) ?? [];
   if (path.startsWith("distanceEmbedding")) return `blk.${index}.attn_rel_b`;
   const [, block, end] = /^blocks\.(\d+)\.(.+)$/.exec(path)!;
-  return `blk.${block}.${layerNames[end!]}`;
+  return `blk.${block}.${layerNames[end]}`;
 }

@@ -70,7 +70,7 @@ const bart: FamilyNames = {
 
 /** Yields the layers of a block with weights: their paths, and their keys in the names. */
 function* blockPaths({ layers }: EncoderDescription, index: number, isDecoder: boolean): Generator<[string, string]> {
-  const { gated } = layers[index]!.feedForward;
+  const { gated } = layers[index].feedForward;
   for (const attention of isDecoder ? ["attention", "crossAttention"] : ["attention"]) {
     yield [`${attention}Norm`, `${attention}Norm`];
     for (const part of ["query", "key", "value", "output"]) yield [`${attention}.${part}`, `${attention}.${part}`];
@@ -97,22 +97,19 @@ export function placesOfPart(
   const isEncoder = side === "encoder";
   const places: Place[] = [];
   if (embeddings.positions && !embeddings.positions.sinusoids)
-    places.push(place(isEncoder ? "embeddings.position" : "positionEmbedding", top["position"]!));
-  if (embeddings.norm) places.push(place(isEncoder ? "embeddings.norm" : "embeddingNorm", top["norm"]!));
+    places.push(place(isEncoder ? "embeddings.position" : "positionEmbedding", top["position"]));
+  if (embeddings.norm) places.push(place(isEncoder ? "embeddings.norm" : "embeddingNorm", top["norm"]));
   const perBlock = distances?.kind === "buckets" && distances.perBlock === true;
   for (const index of layers.keys()) {
     const within = (suffix: string) => `${block(index)}${suffix}`;
     if (distances && (perBlock || index === 0))
       places.push(
-        place(
-          perBlock ? `distanceEmbeddings.${index}` : "distanceEmbedding",
-          within(names[side]["distanceEmbedding"]!),
-        ),
+        place(perBlock ? `distanceEmbeddings.${index}` : "distanceEmbedding", within(names[side]["distanceEmbedding"])),
       );
     for (const [end, key] of blockPaths(description, index, !isEncoder))
-      places.push(place(`blocks.${index}.${end}`, within(names[side][key]!)));
+      places.push(place(`blocks.${index}.${end}`, within(names[side][key])));
   }
-  if (finalNorm) places.push(place("finalNorm", top["finalNorm"]!));
+  if (finalNorm) places.push(place("finalNorm", top["finalNorm"]));
   return places;
 }
 

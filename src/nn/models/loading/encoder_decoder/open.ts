@@ -94,7 +94,7 @@ function storedIn(source: WeightSource): Stored {
 
 function areEqual(source: WeightSource, ...names: readonly [string, string]): boolean {
   const [one, other] = names.map((name) => source.describe(name));
-  if (one!.dtype === null || one!.dtype !== other!.dtype || !sameShape(one!.shape, other!.shape)) return false;
+  if (one.dtype === null || one.dtype !== other.dtype || !sameShape(one.shape, other.shape)) return false;
   return noGrad(() => tidy(() => equal(source.read(names[0]) as Tensor, source.read(names[1]) as Tensor)));
 }
 

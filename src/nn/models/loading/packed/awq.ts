@@ -6,6 +6,7 @@
  * Source: J. Lin et al., "AWQ: activation-aware weight quantization for LLM compression and acceleration", 2024; the
  * layout matches the package `autoawq` for `version: "gemm"`.
  */
+import { lastElement } from "../../../../core/collections.ts";
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
 import type { Settings } from "../settings.ts";
 import { elements, floats } from "./elements.ts";
@@ -46,7 +47,7 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings, grou
     throw settings.fail(`expected ${name}.qweight to have a multiple of ${PER_WORD} rows, got ${inputs}`);
   const outputs = columns * PER_WORD;
   const groupOf = adjacent(inputs, groupSize);
-  const count = inputs === 0 ? 0 : groupOf.at(-1)! + 1;
+  const count = inputs === 0 ? 0 : lastElement(groupOf) + 1;
   checkPart(file, settings, `${name}.scales`, { dtypes: floating, shape: [count, outputs] });
   checkPart(file, settings, `${name}.qzeros`, { dtypes: integers, shape: [count, columns] });
   const groups = (): Groups => {
@@ -72,7 +73,7 @@ function levelsOf(words: Int32Array): Uint8Array {
   const levels = new Uint8Array(words.length * PER_WORD);
   for (let at = 0; at < words.length; at++)
     for (let place = 0; place < PER_WORD; place++)
-      levels[at * PER_WORD + outputsInWord[place]!] = (words[at]! >>> (BITS * place)) & 15;
+      levels[at * PER_WORD + outputsInWord[place]] = (words[at] >>> (BITS * place)) & 15;
   return levels;
 }
 
@@ -85,10 +86,10 @@ function packedByInputs(words: Int32Array, inputs: number, outputs: number): Uin
       for (let place = 0; place < PER_WORD; place++) {
         let word = 0;
         for (let input = 0; input < PER_WORD; input++) {
-          const level = words[(at * PER_WORD + input) * columns + column]! >>> (BITS * place);
+          const level = words[(at * PER_WORD + input) * columns + column] >>> (BITS * place);
           word |= (level & 15) << (BITS * input);
         }
-        packed[(column * PER_WORD + outputsInWord[place]!) * rowWords + at] = word;
+        packed[(column * PER_WORD + outputsInWord[place]) * rowWords + at] = word;
       }
   return packed;
 }

@@ -96,9 +96,9 @@ function scaled(
   for (let output = 0; output < outputs; output++) {
     const row = Math.floor(output / rows) * perRow;
     for (let first = 0; first < inputs; first += columns) {
-      const scale = scales[row + first / columns]!;
+      const scale = scales[row + first / columns];
       const end = output * inputs + Math.min(first + columns, inputs);
-      for (let at = output * inputs + first; at < end; at++) out[at] = values[levels[at]!]! * scale;
+      for (let at = output * inputs + first; at < end; at++) out[at] = values[levels[at]] * scale;
     }
   }
   bytes.dispose();

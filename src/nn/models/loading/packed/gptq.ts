@@ -33,7 +33,7 @@ export const gptq: Packing = (file, settings) => {
   const version = settings.textIfAny("checkpoint_format") ?? settings.textIfAny("format") ?? "gptq";
   if (!Object.hasOwn(versions, version))
     throw settings.wrong("checkpoint_format", Object.keys(versions).join(" or "), version);
-  const options = { bits: bits as AffineBits, groupSize: groupSizeOf(settings), ...versions[version]! };
+  const options = { bits: bits as AffineBits, groupSize: groupSizeOf(settings), ...versions[version] };
   return new Map(layersWith(file, "qweight").map((name) => [name, layerOf(file, name, settings, options)]));
 };
 
@@ -95,6 +95,6 @@ export const adjacent = (inputs: number, groupSize: number): Int32Array =>
 function transposed(words: Int32Array, rows: number, columns: number): Uint32Array {
   const out = new Uint32Array(words.length);
   for (let row = 0; row < rows; row++)
-    for (let column = 0; column < columns; column++) out[column * rows + row] = words[row * columns + column]!;
+    for (let column = 0; column < columns; column++) out[column * rows + row] = words[row * columns + column];
   return out;
 }

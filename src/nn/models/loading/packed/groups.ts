@@ -53,11 +53,11 @@ function affineOf(
   const blocks = inputs / format.groupSize;
   const arrays = { scales: new Float32Array(outputs * blocks), biases: new Float32Array(outputs * blocks) };
   for (let block = 0; block < blocks; block++) {
-    const first = groupOf[block * format.groupSize]! * outputs;
+    const first = groupOf[block * format.groupSize] * outputs;
     for (let output = 0; output < outputs; output++) {
-      const scale = scales[first + output]!;
+      const scale = scales[first + output];
       arrays.scales[output * blocks + block] = scale;
-      arrays.biases[output * blocks + block] = -zeros[first + output]! * scale;
+      arrays.biases[output * blocks + block] = -zeros[first + output] * scale;
     }
   }
   const shaped = (values: Float32Array) => tensor(values, { shape: [outputs, blocks] });
@@ -72,8 +72,8 @@ function plainOf({ outputs, inputs, bits, groupOf, zeros }: Groups, packed: Uint
   const levels = new Uint8Array(outputs * inputs);
   unpackLevels(packed, bits, levels);
   const values = Float32Array.from(levels, (level, at) => {
-    const group = groupOf[at % inputs]! * outputs + Math.floor(at / inputs);
-    return (level - zeros[group]!) * scales[group]!;
+    const group = groupOf[at % inputs] * outputs + Math.floor(at / inputs);
+    return (level - zeros[group]) * scales[group];
   });
   return tensor(values, { shape: [outputs, inputs] });
 }

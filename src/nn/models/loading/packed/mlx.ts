@@ -2,7 +2,7 @@
  * Reads MLX's folders. A layer has `weight` in words, `scales` and `biases`; with mxfp4, `scales` are exponents.
  * `mlx-lm` stacks the experts of a layer in one tensor per projection.
  */
-import { getOrMake } from "../../../../core/collections.ts";
+import { getOrMake, lastElement } from "../../../../core/collections.ts";
 import type { Json } from "../../../../io/json.ts";
 import { fileDType } from "../../../../io/safetensors/dtypes.ts";
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
@@ -41,7 +41,7 @@ function layerOf(file: SafetensorsReader, name: string, entries: FormatEntries, 
   const parts = ["weight", "scales", "biases"].map((part) => `${name}.${part}`).filter((part) => file.has(part));
   const describe = (index: number | undefined, count: number) => {
     const { shape } = file.info(`${name}.scales`);
-    const sizes = [...shape.slice(index === undefined ? 0 : 1, -1), shape.at(-1)! * valuesOfBlock(format)];
+    const sizes = [...shape.slice(index === undefined ? 0 : 1, -1), lastElement(shape) * valuesOfBlock(format)];
     const stored = { shape: sizes, byteLength: bytesOfParts(file, parts) / count, isComputed: mode !== undefined };
     return { ...stored, type: `MLX ${formatName(format)}`, dtype: null, format };
   };
@@ -89,7 +89,7 @@ const mixtral: Readonly<Record<string, string>> = { gate_proj: "w1", down_proj: 
 function expertsOf(file: SafetensorsReader, name: string, stack: Stack): (readonly [string, PackedLayer])[] {
   const [, block, projection] = STACKED.exec(name) ?? [];
   if (block === undefined || projection === undefined) return [[name, stack()]];
-  const count = file.info(`${name}.weight`).shape[0]!;
+  const count = file.info(`${name}.weight`).shape[0];
   const fileProjection = block.endsWith("block_sparse_moe") ? (mixtral[projection] ?? projection) : projection;
   return Array.from({ length: count }, (_, index) => [
     `${block}.experts.${index}.${fileProjection}`,

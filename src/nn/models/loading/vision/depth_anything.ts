@@ -68,7 +68,7 @@ function encoderOf(config: Settings, encoder: Settings): Encoder {
   const isFactor = (factor: number) => Number.isInteger(factor > 1 ? factor : 1 / factor) && factor <= 16;
   if (!factors.every(isFactor) || !widths.every((width) => Number.isInteger(width) && width < 2 ** 16))
     throw config.wrong("reassemble_factors", "a list of whole numbers or their inverses", factors);
-  const levels = blocks.map((count, at): DepthLevel => ({ blocks: count, width: widths[at]!, factor: factors[at]! }));
+  const levels = blocks.map((count, at): DepthLevel => ({ blocks: count, width: widths[at], factor: factors[at] }));
   return { vision, levels, normalizes: encoder.flag("apply_layernorm", true) };
 }
 

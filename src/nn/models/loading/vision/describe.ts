@@ -136,7 +136,7 @@ function patchesOf(row: VisionArchitecture, config: Settings): PatchesDescriptio
   const { tokens, patches, positions = { mode: "bicubic", antialias: false } } = row;
   const size = pairOf(config, "patch_size");
   const image = config.names.includes("num_patches") ? squareOf(config, size) : pairOf(config, "image_size");
-  if (image.some((side, axis) => side < size[axis]!))
+  if (image.some((side, axis) => side < size[axis]))
     throw config.wrong("image_size", `at least patch_size (${size.join(" x ")})`, config.get("image_size"));
   return {
     ...{ channels: config.whole("num_channels"), size, image, bias: patches !== "noBias", flat: patches === "flat" },

@@ -155,7 +155,7 @@ export function visionPlaces(name: VisionName, description: VisionDescription): 
   const headName = head?.of === "teacher" ? "cls_classifier" : "classifier";
   return [
     ...[...topPaths(description)].map((path) => ({
-      ...{ path, names: named(top[path]!) },
+      ...{ path, names: named(top[path]) },
       change: isTable(path) ? reshaped : undefined,
     })),
     ...layers.flatMap((described, index) =>

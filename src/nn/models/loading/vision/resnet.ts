@@ -28,7 +28,7 @@ const timm: Readonly<Record<string, object>> = {
 
 /** Returns the settings of a network of timm. @throws {ArgumentError} `unsupportedConfig` for an unknown name. */
 export function timmNetwork(config: Settings, name: string): Settings {
-  if (Object.hasOwn(timm, name)) return config.with(new Map(Object.entries(timm[name]!)));
+  if (Object.hasOwn(timm, name)) return config.with(new Map(Object.entries(timm[name])));
   const known = Object.keys(timm).join(", ");
   throw config.refused("unsupportedConfig", `expected backbone to be one of ${known}, got "${name}"`);
 }
@@ -49,7 +49,7 @@ export function describeResNet(given: Settings, deep = false): ResNetDescription
   if (widths.length !== depths.length || ![...widths, ...depths].every(isSize))
     throw config.wrong("hidden_sizes", "whole numbers, one for each of depths", widths);
   const first = config.flag("downsample_in_first_stage") ? 2 : 1;
-  const stages = widths.map((width, at) => ({ width, layers: depths[at]!, stride: at === 0 ? first : 2 }));
+  const stages = widths.map((width, at) => ({ width, layers: depths[at], stride: at === 0 ? first : 2 }));
   return {
     ...{ channels: config.whole("num_channels"), stem: config.whole("embedding_size") },
     ...{ stages: stages.slice(0, lastStage(config, stages.length)), block, activation },

@@ -115,7 +115,7 @@ function levelsOf(network: Settings, stages: number): number[] {
     : Array.isArray(names)
       ? names.map((name) => Number(`${name}`.replace(/^stage/, "")))
       : [stages];
-  const isNext = given.every((stage, at) => at === 0 || stage === given[at - 1]! + 1);
+  const isNext = given.every((stage, at) => at === 0 || stage === given[at - 1] + 1);
   if (isNext && given.every((stage) => Number.isInteger(stage) && stage > 0 && stage <= stages)) return given;
   throw network.wrong("out_indices", `successive stages up to ${stages}`, indices ?? names);
 }

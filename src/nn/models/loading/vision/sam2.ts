@@ -65,7 +65,7 @@ export function describeSam2(given: Settings): Sam2Description {
     [vision, "backbone_channel_list", channels],
     [prompts, "num_point_embeddings", 4],
     [prompts, "patch_size", stride],
-    [backbone, "hidden_size", encoder.stages[0]!.width],
+    [backbone, "hidden_size", encoder.stages[0].width],
     [
       vision,
       "backbone_feature_sizes",
@@ -75,7 +75,7 @@ export function describeSam2(given: Settings): Sam2Description {
     if (JSON.stringify(part.get(key)) !== JSON.stringify(expected))
       throw part.wrong(key, `${JSON.stringify(expected)}, to match the other parts`, part.get(key));
   const sums = wholesOf(vision, "fpn_top_down_levels", 0);
-  if (sums.some((at) => at < encoder.stages.length - 1 && encoder.stages[at + 1]!.pool !== 2))
+  if (sums.some((at) => at < encoder.stages.length - 1 && encoder.stages[at + 1].pool !== 2))
     throw vision.wrong("fpn_top_down_levels", "indices of stages after which the next stage halves the grid", sums);
   if (width % 8 !== 0) throw vision.wrong("fpn_hidden_size", "a multiple of 8", width);
   if (decoder.whole("num_hidden_layers") > 2)
@@ -124,11 +124,11 @@ function encoderOf(config: Settings): HieraDescription {
   if (layers.length < 3) throw config.wrong("blocks_per_stage", "a list of at least 3 numbers", layers);
   const [pool, pools] = [sideOf(config, "query_stride"), config.whole("num_query_pool_stages", 0)];
   const stages = layers.map((count, at): HieraStageDescription => {
-    if (widths[at]! % heads[at]! !== 0)
+    if (widths[at] % heads[at] !== 0)
       throw config.wrong("embed_dim_per_stage", "multiples of num_attention_heads_per_stage", widths);
     const isPooled = at > 0 && at <= pools;
     return {
-      ...{ width: widths[at]!, layers: count, heads: heads[at]!, window: windows[at]! },
+      ...{ width: widths[at], layers: count, heads: heads[at], window: windows[at] },
       pool: isPooled ? pool : 1,
     };
   });
@@ -152,8 +152,8 @@ function checkSizes(config: Settings, { patch, stages, unlimited }: HieraDescrip
     throw config.wrong("image_size", `${image}, to match prompt_encoder_config`, config.get("image_size"));
   let side = Math.floor((image + 2 * patch.padding - patch.size) / patch.stride) + 1;
   if (side * patch.stride !== image) throw fail(`patches to cover images of ${image} pixels, got ${side} patches`);
-  if (side % stages[0]!.window !== 0)
-    throw fail(`window_size_per_stage[0] to divide ${side}, the number of patches, got ${stages[0]!.window}`);
+  if (side % stages[0].window !== 0)
+    throw fail(`window_size_per_stage[0] to divide ${side}, the number of patches, got ${stages[0].window}`);
   let block = 0;
   for (const [at, { pool, width, layers }] of stages.entries()) {
     const before = stages[at - 1];
@@ -181,7 +181,7 @@ export function sam2Places(description: Sam2Description): Place[] {
   const changesWidth = new Set<number>();
   let first = 0;
   for (const [at, { layers, width }] of stages.entries()) {
-    if (at > 0 && stages[at - 1]!.width !== width) changesWidth.add(first);
+    if (at > 0 && stages[at - 1].width !== width) changesWidth.add(first);
     first += layers;
   }
   return [

@@ -63,10 +63,10 @@ function stagesOf(config: Settings): SegmenterStageDescription[] {
   const [patches, strides, reductions] = [listOf("patch_sizes"), listOf("strides"), listOf("sr_ratios")];
   const ratios = listOf("mlp_ratios");
   return widths.map((width, at) => {
-    if (width % heads[at]! !== 0) throw config.wrong("hidden_sizes", "multiples of num_attention_heads", width);
-    const hidden = Math.trunc(width * ratios[at]!);
-    const [layer, patch, stride] = [layers[at]!, patches[at]!, strides[at]!];
-    return { width, layers: layer, heads: heads[at]!, patch, stride, reduction: reductions[at]!, hidden };
+    if (width % heads[at] !== 0) throw config.wrong("hidden_sizes", "multiples of num_attention_heads", width);
+    const hidden = Math.trunc(width * ratios[at]);
+    const [layer, patch, stride] = [layers[at], patches[at], strides[at]];
+    return { width, layers: layer, heads: heads[at], patch, stride, reduction: reductions[at], hidden };
   });
 }
 

@@ -152,8 +152,8 @@ function gemmaProjector(config: Settings, encoder: VisionDescription, text: Deco
 
 /** @throws {FileFormatError} unless patches are a square grid that divides into squares of `size` rows. */
 function checkSquares(config: Settings, name: string, { patches }: VisionDescription, size: number): void {
-  const [rows, columns] = patches.image.map((side, axis) => Math.floor(side / patches.size[axis]!));
-  if (rows === columns && rows! % size === 0) return;
+  const [rows, columns] = patches.image.map((side, axis) => Math.floor(side / patches.size[axis]));
+  if (rows === columns && rows % size === 0) return;
   throw config.wrong(name, `a number that divides the ${rows} x ${columns} patches of an image into squares`, size);
 }
 

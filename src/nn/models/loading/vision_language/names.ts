@@ -24,11 +24,11 @@ export function moduleNames(description: VisionLanguageDescription): Map<string,
   const [text, encoder] = isIdefics ? ["text_model", "vision_model"] : ["language_model", "vision_tower"];
   const named = ({ path, names }: Place): string => {
     const within = (part: RegExp, prefix: string) => {
-      const suffix = part.exec(names[0]!)?.[0];
-      return suffix === undefined ? names[0]! : `model.${prefix}.${suffix}`;
+      const suffix = part.exec(names[0])?.[0];
+      return suffix === undefined ? names[0] : `model.${prefix}.${suffix}`;
     };
-    if (path.startsWith("tower.encoder.")) return within(/encoder\.layers?\.\d+\..*$/, encoder!);
-    return path.startsWith("tower.") ? within(/blocks\.\d+\..*$/, "visual") : within(/layers\.\d+\..*$/, text!);
+    if (path.startsWith("tower.encoder.")) return within(/encoder\.layers?\.\d+\..*$/, encoder);
+    return path.startsWith("tower.") ? within(/blocks\.\d+\..*$/, "visual") : within(/layers\.\d+\..*$/, text);
   };
   return new Map(visionLanguagePlaces(description).map((place) => [place.path, named(place)]));
 }

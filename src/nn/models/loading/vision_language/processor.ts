@@ -110,13 +110,13 @@ function layoutOf(
   const token = textOf(tokenizer, imageToken);
   if (tower.kind === "patches") {
     const [patch, frames, merge] = ["patch_size", "temporal_patch_size", "merge_size"].map((key) => images.whole(key));
-    if (merge !== tower.merge || 3 * frames! * patch! ** 2 !== tower.patchWidth)
+    if (merge !== tower.merge || 3 * frames * patch ** 2 !== tower.patchWidth)
       throw images.refused(
         "otherProcessor",
         `expected patches of ${tower.patchWidth} values, ${tower.merge} x ${tower.merge} for a token, as config.json ` +
           `says, got ${patch} x ${patch} pixels in ${frames} frames, and merge_size ${merge}`,
       );
-    return patchLayout(processor, { patch: patch!, frames: frames!, merge }, token);
+    return patchLayout(processor, { patch: patch, frames: frames, merge }, token);
   }
   checkImageSize(processor, tower, images);
   const count = tokensOf(tower);
@@ -131,7 +131,7 @@ function layoutOf(
   const [begin, end] = ["boi_token_index", "eoi_token_index"].map((key, at) =>
     textOf(tokenizer, config.wholeIfAny(key) ?? 255_999 + at),
   );
-  return fixedLayout(processor, count, token, { placeholder: begin!, before: `\n\n${begin}`, after: `${end}\n\n` });
+  return fixedLayout(processor, count, token, { placeholder: begin, before: `\n\n${begin}`, after: `${end}\n\n` });
 }
 
 /** Returns the minimum and maximum number of tiles. InternVL's processor ignores the file's flag and splits images. */

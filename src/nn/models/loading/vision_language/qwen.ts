@@ -195,7 +195,7 @@ function describeText({ text: name, textFields, interleaved }: QwenFamily, confi
   fields.delete("model_type");
   if (rope) fields.set(key, plainRotation(rope));
   const described = ofText(name, completed(name, config.with(fields)));
-  const { headWidth } = described.layers[0]!.attention;
+  const { headWidth } = described.layers[0].attention;
   const axes = axesOf(rope ?? config, headWidth / 2, interleaved === true);
   const layers = described.layers.map((layer): LayerDescription => {
     const { rope: rotation } = layer.attention;
@@ -221,7 +221,7 @@ export function axesOf(rope: Settings, pairs: number, isInterleaved: boolean): (
   if (isInterleaved && sections.length === 3)
     return Array.from({ length: pairs }, (_, pair) => {
       const axis = (pair % 3) as 0 | 1 | 2;
-      return pair < sections[axis]! * 3 ? axis : 0;
+      return pair < sections[axis] * 3 ? axis : 0;
     });
   const axes = sections.flatMap((count, at) => new Array<0 | 1 | 2>(count).fill((at % 3) as 0 | 1 | 2));
   if (axes.length === pairs) return axes;

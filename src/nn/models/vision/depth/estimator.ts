@@ -87,7 +87,7 @@ export class DepthEstimator extends ImageModel {
       const states = this.vision.statesAfter(pixels, counts, normalizes);
       const grid = gridOf(vision.patches, size);
       const planes = states.map((state, at) =>
-        this.levels[at]!.forward(planesOf(narrow(state, 1, 1, grid[0] * grid[1]), grid)),
+        this.levels[at].forward(planesOf(narrow(state, 1, 1, grid[0] * grid[1]), grid)),
       );
       const small = this.convolution1.forward(this.fused(planes));
       const whole = interpolate(small, {
@@ -104,8 +104,8 @@ export class DepthEstimator extends ImageModel {
     return reversed
       .slice(1)
       .reduce(
-        (sum, level, at) => this.fusions[at + 1]!.forward(sum, level, sizeAfter(reversed, at + 1)),
-        this.fusions[0]!.forward(reversed[0]!, undefined, sizeAfter(reversed, 0)),
+        (sum, level, at) => this.fusions[at + 1].forward(sum, level, sizeAfter(reversed, at + 1)),
+        this.fusions[0].forward(reversed[0], undefined, sizeAfter(reversed, 0)),
       );
   }
 }
@@ -114,6 +114,6 @@ export class DepthEstimator extends ImageModel {
 function sizeAfter(levels: readonly Tensor[], at: number): Grid {
   const next = levels[at + 1];
   if (next) return gridOfPlanes(next);
-  const [rows, columns] = gridOfPlanes(levels[at]!);
+  const [rows, columns] = gridOfPlanes(levels[at]);
   return [2 * rows, 2 * columns];
 }

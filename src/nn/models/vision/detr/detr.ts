@@ -1,4 +1,5 @@
 /** Detectors of the DETR family, built from a {@link DetrDescription}. */
+import { lastElement } from "../../../../core/collections.ts";
 import { ShapeError } from "../../../../core/errors.ts";
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
 import { zeros } from "../../../../ops/creation/full.ts";
@@ -56,7 +57,7 @@ export class Detr extends LabelledImageModel<Detections> {
       Array.from({ length: of.layers }, () => new DetrBlock(description, of, { ...shared, isDecoder }));
     this.#description = description;
     this.backbone = new ResNet(backbone, shared);
-    this.projection = new Conv2d(backbone.stages.at(-1)!.width, width, 1, shared);
+    this.projection = new Conv2d(lastElement(backbone.stages).width, width, 1, shared);
     this.encoderBlocks = stack(encoder, false);
     this.queries = new Embedding(queries, width, shared);
     this.blocks = stack(decoder, true);
@@ -96,7 +97,7 @@ export class Detr extends LabelledImageModel<Detections> {
     const positions = sinePositions(gridOfPlanes(planes), width, dtype);
     const states = this.encoderBlocks.reduce<Tensor>((x, block) => block.forward(x, positions), tokensOf(planes));
     const places = unsqueeze(this.queries.weight, 0);
-    const empty: Tensor = zeros([pixels.shape[0]!, this.#description.queries, width], { dtype });
+    const empty: Tensor = zeros([pixels.shape[0], this.#description.queries, width], { dtype });
     const found = this.blocks.reduce<Tensor>((x, block) => block.forward(x, places, { states, positions }), empty);
     return this.finalNorm.forward(found);
   }
@@ -105,7 +106,7 @@ export class Detr extends LabelledImageModel<Detections> {
     pixels.checkAlive("Detr");
     const { rank, shape } = pixels;
     const { channels } = this.#description.backbone;
-    if (rank === 4 && shape[1] === channels && shape[2]! > 0 && shape[3]! > 0) return;
+    if (rank === 4 && shape[1] === channels && shape[2] > 0 && shape[3] > 0) return;
     throw new ShapeError(
       "Detr",
       "wrongShape",

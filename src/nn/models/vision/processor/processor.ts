@@ -119,7 +119,7 @@ export class ImageProcessor {
   private padded(x: Tensor): Tensor {
     const { padding } = this.description;
     if (!padding) return x;
-    const [down, across] = [padding[0] - x.shape[1]!, padding[1] - x.shape[2]!];
+    const [down, across] = [padding[0] - x.shape[1], padding[1] - x.shape[2]];
     if (down >= 0 && across >= 0) return pad(x, [0, across, 0, down]);
     throw fail(`${x.shape[1]} x ${x.shape[2]} pixels, more than the padded size, ${padding.join(" x ")}`);
   }
@@ -171,21 +171,21 @@ function resizedFloats(x: Tensor, size: readonly [number, number], filter: Image
 
 /** Crops the center, rounding down. A border is larger on the upper and left sides. */
 function cropped(x: Tensor, [height, width]: readonly [number, number]): Tensor {
-  const [missingRows, missingColumns] = [Math.max(0, height - x.shape[1]!), Math.max(0, width - x.shape[2]!)];
+  const [missingRows, missingColumns] = [Math.max(0, height - x.shape[1]), Math.max(0, width - x.shape[2])];
   const [above, before] = [Math.ceil(missingRows / 2), Math.ceil(missingColumns / 2)];
   const whole =
     missingRows + missingColumns > 0 ? pad(x, [before, missingColumns - before, above, missingRows - above]) : x;
-  const [top, left] = [whole.shape[1]! - height, whole.shape[2]! - width].map((gap) => Math.floor(gap / 2));
-  return narrow(narrow(whole, 1, top!, height), 2, left!, width);
+  const [top, left] = [whole.shape[1] - height, whole.shape[2] - width].map((gap) => Math.floor(gap / 2));
+  return narrow(narrow(whole, 1, top, height), 2, left, width);
 }
 
 function sameSizes(images: readonly Tensor[]): readonly Tensor[] {
-  const other = images.find(({ shape }) => !sameShape(shape, images[0]!.shape));
+  const other = images.find(({ shape }) => !sameShape(shape, images[0].shape));
   if (!other) return images;
   throw new ShapeError(
     "ImageProcessor.process",
     "sizesDiffer",
-    `expected results of one size, got ${formatShape(images[0]!.shape)} and ${formatShape(other.shape)}; ` +
+    `expected results of one size, got ${formatShape(images[0].shape)} and ${formatShape(other.shape)}; ` +
       "process images of different sizes one at a time",
   );
 }

@@ -1,4 +1,5 @@
 /** Residual networks of convolutions, built from a {@link ResNetDescription}. */
+import { lastElement } from "../../../../core/collections.ts";
 import { add } from "../../../../ops/elementwise/arithmetic.ts";
 import { avgPool2d } from "../../../../ops/pooling/average_pool.ts";
 import { maxPool2d } from "../../../../ops/pooling/max_pool.ts";
@@ -146,7 +147,7 @@ export class ResNet extends Module<[pixels: Tensor], Tensor> {
 
   /** @param pixels [batch, channels, height, width] @returns the planes of the last stage, [batch, width, …] */
   override forward(pixels: Tensor): Tensor {
-    return tidy(() => this.stagesOf(pixels).at(-1)!);
+    return tidy(() => lastElement(this.stagesOf(pixels)));
   }
 
   /** Returns the planes of each stage, [batch, width, …]. */

@@ -1,4 +1,5 @@
 /** The convolutions of an {@link RtDetr} model that combine levels. */
+import { lastElement } from "../../../../core/collections.ts";
 import { add } from "../../../../ops/elementwise/arithmetic.ts";
 import { cat } from "../../../../ops/join/cat.ts";
 import { interpolate } from "../../../../ops/picture/interpolate.ts";
@@ -100,17 +101,17 @@ export class Pyramid extends Module<[levels: readonly Tensor[]], Tensor[]> {
   /** @param levels [batch, width, …], the finest first, each half as large as the one before @returns the same */
   override forward(levels: readonly Tensor[]): Tensor[] {
     const activate = activations[this.#activation];
-    const found = [levels.at(-1)!];
+    const found = [lastElement(levels)];
     for (const [at, level] of levels.slice(0, -1).toReversed().entries()) {
-      const lateral = activate(this.lateral[at]!.forward(found[0]!));
+      const lateral = activate(this.lateral[at].forward(found[0]));
       found[0] = lateral;
       const grown = interpolate(lateral, { scaleFactor: 2, mode: "nearest" });
-      found.unshift(this.finer[at]!.forward(cat([grown, level], 1)));
+      found.unshift(this.finer[at].forward(cat([grown, level], 1)));
     }
-    const combined = [found[0]!];
+    const combined = [found[0]];
     for (const [at, level] of found.slice(1).entries()) {
-      const smaller = activate(this.down[at]!.forward(combined.at(-1)!));
-      combined.push(this.coarser[at]!.forward(cat([smaller, level], 1)));
+      const smaller = activate(this.down[at].forward(lastElement(combined)));
+      combined.push(this.coarser[at].forward(cat([smaller, level], 1)));
     }
     return combined;
   }

@@ -1,4 +1,5 @@
 /** Detectors of the RT-DETR family, built from an {@link RtDetrDescription}. */
+import { lastElement } from "../../../../core/collections.ts";
 import { ShapeError } from "../../../../core/errors.ts";
 import { relu } from "../../../../ops/activation/relu.ts";
 import { sigmoid } from "../../../../ops/activation/sigmoid.ts";
@@ -77,7 +78,7 @@ export class RtDetr extends LabelledImageModel<Detections> {
     const sizes = { width: encoderWidth, activation: description.encoderActivation, eps };
     this.#description = description;
     this.backbone = new ResNet(backbone, shared);
-    this.projections = levels.map((stage) => narrow(backbone.stages[stage - 1]!.width, encoderWidth));
+    this.projections = levels.map((stage) => narrow(backbone.stages[stage - 1].width, encoderWidth));
     this.encoderBlocks = attended.flatMap(() =>
       Array.from({ length: encoder.layers }, () => new DetrBlock(sizes, encoder, { ...shared, isDecoder: false })),
     );
@@ -100,7 +101,7 @@ export class RtDetr extends LabelledImageModel<Detections> {
 
   /** @internal */
   get firstWeight(): Tensor {
-    return this.projections[0]!.convolution.weight;
+    return this.projections[0].convolution.weight;
   }
 
   /**
@@ -119,7 +120,7 @@ export class RtDetr extends LabelledImageModel<Detections> {
     for (const [at, block] of this.blocks.entries()) {
       const reference = detach(boxes);
       x = block.forward(x, this.positionsOf(reference), reference, memory);
-      boxes = sigmoid(add(this.boxHeads[at]!.forward(x), inverseSigmoid(reference)));
+      boxes = sigmoid(add(this.boxHeads[at].forward(x), inverseSigmoid(reference)));
     }
     return { logits: this.labelHead.forward(x), boxes };
   }
@@ -128,28 +129,28 @@ export class RtDetr extends LabelledImageModel<Detections> {
   private memoryOf(pixels: Tensor): LevelStates {
     const { levels, attended, encoder, encoderWidth, temperature } = this.#description;
     const stages = this.backbone.stagesOf(pixels);
-    const planes = levels.map((stage, at) => this.projections[at]!.forward(stages[stage - 1]!));
+    const planes = levels.map((stage, at) => this.projections[at].forward(stages[stage - 1]));
     for (const [at, level] of attended.entries()) {
-      const grid = gridOfPlanes(planes[level]!);
+      const grid = gridOfPlanes(planes[level]);
       const positions = quarteredPositions(grid, encoderWidth, temperature, pixels.dtype as FloatDType);
       const blocks = this.encoderBlocks.slice(at * encoder.layers, (at + 1) * encoder.layers);
-      const states = blocks.reduce<Tensor>((x, block) => block.forward(x, positions), tokensOf(planes[level]!));
+      const states = blocks.reduce<Tensor>((x, block) => block.forward(x, positions), tokensOf(planes[level]));
       planes[level] = planesOf(states, grid);
     }
-    const inputs = this.pyramid.forward(planes).map((level, at) => this.inputs[at]!.forward(level));
+    const inputs = this.pyramid.forward(planes).map((level, at) => this.inputs[at].forward(level));
     return { states: cat(inputs.map(tokensOf), 1), grids: inputs.map(gridOfPlanes) };
   }
 
   /** Returns the boxes (before the sigmoid) and states of the places with the highest scores. */
   private queriesOf({ states, grids }: LevelStates): { readonly logits: Tensor; readonly states: Tensor } {
     const { queries } = this.#description;
-    const [batch, dtype] = [states.shape[0]!, states.dtype];
+    const [batch, dtype] = [states.shape[0], states.dtype];
     const anchors = anchorsOf(grids);
     const valid = tensor(anchors.valid, { shape: [1, anchors.valid.length, 1], dtype });
     const places = this.placeNorm.forward(this.placeProjection.forward(mul(states, valid)));
     const scores = amax(this.placeLabels.forward(places), { dim: -1 });
     const { indices } = topk(detach(scores), queries, { dim: 1 });
-    const chosen = (x: Tensor) => gather(x, 1, expand(unsqueeze(indices, -1), [batch, queries, x.shape[2]!]));
+    const chosen = (x: Tensor) => gather(x, 1, expand(unsqueeze(indices, -1), [batch, queries, x.shape[2]]));
     const offsets = tensor(anchors.logits, { shape: [1, anchors.valid.length, 4], dtype });
     const logits = detach(chosen(add(this.placeBoxes.forward(places), offsets)));
     return { logits, states: detach(chosen(places)) };
@@ -157,17 +158,17 @@ export class RtDetr extends LabelledImageModel<Detections> {
 
   private positionsOf(boxes: Tensor): Tensor {
     const [up, down] = this.boxPositions;
-    return down!.forward(relu(up!.forward(boxes)));
+    return down.forward(relu(up.forward(boxes)));
   }
 
   private checkPixels(pixels: Tensor): void {
     pixels.checkAlive("RtDetr");
     const { backbone, levels, queries } = this.#description;
     const strides = levels.map((stage) => strideOf(backbone.stages.slice(0, stage)));
-    const coarsest = strides.at(-1)!;
+    const coarsest = lastElement(strides);
     const { rank, shape } = pixels;
-    const isWhole = rank === 4 && shape[2]! % coarsest === 0 && shape[3]! % coarsest === 0;
-    const area = rank === 4 ? shape[2]! * shape[3]! : 0;
+    const isWhole = rank === 4 && shape[2] % coarsest === 0 && shape[3] % coarsest === 0;
+    const area = rank === 4 ? shape[2] * shape[3] : 0;
     const places = strides.reduce((total, stride) => total + area / stride ** 2, 0);
     if (isWhole && shape[1] === backbone.channels && places >= queries) return;
     throw new ShapeError(

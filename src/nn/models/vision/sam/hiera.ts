@@ -56,9 +56,9 @@ export class HieraAttention extends Module<[x: Tensor], Tensor> {
     const { heads, width } = this.#stage;
     const all = reshape(this.queryKeyValue.forward(x), [batch, rows, columns, 3, width]);
     const [q, k, v] = [0, 1, 2].map((part) => select(all, 3, part));
-    const queries = pooled(q!, this.#pool);
+    const queries = pooled(q, this.#pool);
     const split = (states: Tensor) => permute(reshape(states, [batch, -1, heads, width / heads]), [0, 2, 1, 3]);
-    const attended = flashAttention(split(queries), split(k!), split(v!), {});
+    const attended = flashAttention(split(queries), split(k), split(v), {});
     return this.output.forward(reshape(permute(attended, [0, 2, 1, 3]), [...queries.shape]));
   }
 }
@@ -140,7 +140,7 @@ export class Hiera extends Module<[pixels: Tensor], Tensor[]> {
     super();
     const shared = layerOptions(options);
     const { patch, positions, stages, unlimited } = description;
-    const first = stages[0]!;
+    const first = stages[0];
     const { size, ...strides } = patch;
     this.#description = description;
     this.patch = new Conv2d(channels, first.width, size, { ...shared, ...strides });
@@ -149,10 +149,10 @@ export class Hiera extends Module<[pixels: Tensor], Tensor[]> {
     const indexed = stages.flatMap((stage, at) => Array.from({ length: stage.layers }, (_, block) => ({ at, block })));
     this.blocks = indexed.map(({ at, block }, index) => {
       // the first block of a stage still has the windows of the stage before
-      const from = stages[block === 0 && at > 0 ? at - 1 : at]!;
+      const from = stages[block === 0 && at > 0 ? at - 1 : at];
       const window = unlimited.includes(index) ? 0 : from.window;
-      const pool = block === 0 ? stages[at]!.pool : 1;
-      return new HieraBlock(description, stages[at]!, { inputs: from.width, window, pool }, shared);
+      const pool = block === 0 ? stages[at].pool : 1;
+      return new HieraBlock(description, stages[at], { inputs: from.width, window, pool }, shared);
     });
   }
 
@@ -171,7 +171,7 @@ export class Hiera extends Module<[pixels: Tensor], Tensor[]> {
   /** Returns the sum of both kinds of positions: [rows, columns, width]. */
   private positionsOn([rows, columns]: readonly [number, number]): Tensor {
     const { positions, stages } = this.#description;
-    const { width, window } = stages[0]!;
+    const { width, window } = stages[0];
     const { weight } = this.position;
     const whole = reshape(toDType(weight, accumulationDType(weight.dtype)), [1, width, positions, positions]);
     const resized = toDType(interpolate(whole, { size: [rows, columns], mode: "bicubic" }), weight.dtype);

@@ -63,7 +63,7 @@ export class SamAttention extends Module<[x: Tensor], Tensor> {
     const all = reshape(this.queryKeyValue.forward(x), [batch, rows * columns, 3, heads, width / heads]);
     const parts = [0, 1, 2].map((part) => permute(select(all, 2, part), [0, 2, 1, 3]));
     const attend = ([q, k, v]: readonly Tensor[]) =>
-      flashAttention(q!, k!, v!, { bias: this.scoresOf(q!, [rows, columns]) });
+      flashAttention(q, k, v, { bias: this.scoresOf(q, [rows, columns]) });
     const isLarge = batch * heads * (rows * columns) ** 2 > MOST_SCORES;
     const headsOf = () =>
       Array.from({ length: heads }, (_, head) => tidy(() => attend(parts.map((part) => narrow(part, 1, head, 1)))));

@@ -29,7 +29,7 @@ export class SamHead extends Module<[x: Tensor], Tensor> {
   /** @param sizes the width of the input, then the output width of each layer */
   constructor(sizes: readonly number[], options: LayerOptions) {
     super();
-    this.layers = sizes.slice(1).map((size, at) => new Linear(sizes[at]!, size, layerOptions(options)));
+    this.layers = sizes.slice(1).map((size, at) => new Linear(sizes[at], size, layerOptions(options)));
   }
 
   /** @param x [..., input width] @returns [..., output width] */

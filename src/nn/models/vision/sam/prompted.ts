@@ -116,7 +116,7 @@ export abstract class PromptedModel<Features> extends ImageModel<Features> {
 
   /** Returns the embeddings of a prompt: [tokens, width]. */
   private tokensOf({ points = [], outside = [], box }: SamPrompt): Tensor {
-    const corners: ImagePoint[] = box ? [box.slice(0, 2), box.slice(2)].map(([x, y]) => [x!, y!] as const) : [];
+    const corners: ImagePoint[] = box ? [box.slice(0, 2), box.slice(2)].map(([x, y]) => [x, y] as const) : [];
     const kinds = [
       ...points.map(() => Kind.object),
       ...outside.map(() => Kind.outside),
@@ -126,7 +126,7 @@ export abstract class PromptedModel<Features> extends ImageModel<Features> {
     return tidy(() => {
       const embedded = positionsOf(places, this.description.image, this.promptFrequencies);
       const ofKinds = cat(
-        kinds.map((kind) => this.pointKinds[kind]!.weight),
+        kinds.map((kind) => this.pointKinds[kind].weight),
         0,
       );
       const tokens = add(embedded, ofKinds);

@@ -93,8 +93,8 @@ export class Sam2 extends PromptedModel<Sam2Features> {
     const [finest, fine, coarse] = this.levelsOf(this.encoder.forward(pixels));
     const { finestProjection, fineProjection } = this.decoder;
     return {
-      embedding: add(coarse!, reshape(this.noMemory.weight, [1, width, 1, 1])),
-      finer: [finestProjection!.forward(finest!), fineProjection!.forward(fine!)],
+      embedding: add(coarse, reshape(this.noMemory.weight, [1, width, 1, 1])),
+      finer: [finestProjection!.forward(finest), fineProjection!.forward(fine)],
     };
   }
 
@@ -135,7 +135,7 @@ export class Sam2 extends PromptedModel<Sam2Features> {
     const levels: Tensor[] = [];
     for (const [at, convolution] of this.neck.entries()) {
       const stage = last - at;
-      const level = convolution.forward(permute(stages[stage]!, [0, 3, 1, 2]));
+      const level = convolution.forward(permute(stages[stage], [0, 3, 1, 2]));
       const coarser = levels[0];
       const isSum = coarser !== undefined && sums.includes(stage);
       levels.unshift(isSum ? add(level, interpolate(coarser, { scaleFactor: 2, mode: "nearest" })) : level);

@@ -25,7 +25,7 @@ export function partsOf(x: Tensor, size: number): Tensor {
 /** Joins the windows from {@link partsOf}. @param shape the shape of the grid */
 export function wholeOf(parts: Tensor, shape: Shape): Tensor {
   const [batch, rows, columns, width] = tupleOf(shape, 4);
-  const size = parts.shape[1]!;
+  const size = parts.shape[1];
   const [down, across] = [upTo(rows, size), upTo(columns, size)];
   const windows = reshape(parts, [batch, down / size, across / size, size, size, width]);
   const whole = reshape(permute(windows, [0, 1, 3, 2, 4, 5]), [batch, down, across, width]);

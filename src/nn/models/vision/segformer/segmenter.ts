@@ -57,7 +57,7 @@ export class SemanticSegmenter extends LabelledImageModel {
 
   /** @internal */
   get firstWeight(): Tensor {
-    return this.stages[0]!.patch.weight;
+    return this.stages[0].patch.weight;
   }
 
   /**
@@ -73,9 +73,9 @@ export class SemanticSegmenter extends LabelledImageModel {
     return tidy(() => {
       const states: Tensor[] = [];
       for (const stage of this.stages) states.push(stage.forward(states.at(-1) ?? pixels));
-      const size = [...gridOfPlanes(states[0]!)];
+      const size = [...gridOfPlanes(states[0])];
       const projected = states.map((state, at) => {
-        const planes = planesOf(this.projections[at]!.forward(tokensOf(state)), gridOfPlanes(state));
+        const planes = planesOf(this.projections[at].forward(tokensOf(state)), gridOfPlanes(state));
         return interpolate(planes, { size, mode: "bilinear", alignCorners: false });
       });
       return this.head.forward(relu(this.fusionNorm.forward(this.fusion.forward(cat(projected.reverse(), 1)))));
@@ -87,7 +87,7 @@ export class SemanticSegmenter extends LabelledImageModel {
     const { channels, stages } = this.#description;
     const least = stages.reduce((product, { stride, reduction }) => Math.max(product, stride * reduction), 1);
     const { rank, shape } = pixels;
-    if (rank === 4 && shape[1] === channels && shape[2]! >= least && shape[3]! >= least) return;
+    if (rank === 4 && shape[1] === channels && shape[2] >= least && shape[3] >= least) return;
     throw new ShapeError(
       "SemanticSegmenter",
       "wrongShape",

@@ -114,7 +114,7 @@ function encoderTower(
   const [image, patch] = [settings.whole("vision.image_size"), settings.whole("vision.patch_size")];
   const fields: Readonly<Record<string, Json>> = {
     ...{ image_size: image, patch_size: patch, hidden_size: settings.whole("vision.embedding_length") },
-    intermediate_size: file.info(`${feedForwardNames(file)["feedForward.up"].replace("#", "0")}.bias`).shape[0]!,
+    intermediate_size: file.info(`${feedForwardNames(file)["feedForward.up"].replace("#", "0")}.bias`).shape[0],
     num_hidden_layers: settings.whole("vision.block_count"),
     num_attention_heads: settings.whole("vision.attention.head_count"),
     layer_norm_eps: settings.positive("vision.attention.layer_norm_epsilon"),
@@ -208,11 +208,11 @@ function patchTower(
     fields["deepstack_visual_indexes"] = indices(depth).filter(
       (index) => Array.isArray(flags) && flags[index] === true,
     );
-    fields["num_position_embeddings"] = file.info("v.position_embd.weight").shape[0]!;
+    fields["num_position_embeddings"] = file.info("v.position_embd.weight").shape[0];
   }
   const tower = qwenFamilies[family].tower(settings.with(new Map(Object.entries(fields))), text);
   // the size in Qwen2-VL's metadata is wrong, so read it from the weights
-  const hidden = file.info(`${feedForwardNames(file)["feedForward.up"].replace("#", "0")}.bias`).shape[0]!;
+  const hidden = file.info(`${feedForwardNames(file)["feedForward.up"].replace("#", "0")}.bias`).shape[0];
   const layers = tower.layers.map(
     (layer, index): LayerDescription => ({
       ...layer,

@@ -46,7 +46,7 @@ function encoderPlaces({ encoder, projector }: EncoderTowerDescription, file: Gg
   return [
     ...visionPlaces(encoder.architecture as VisionName, encoder).map(({ path, change }): Place => {
       const [, index, end] = /^blocks\.(\d+)\.(.+)$/.exec(path) ?? [];
-      const name = end === undefined ? encoderNames[path]! : names[end]!.replace("#", index!);
+      const name = end === undefined ? encoderNames[path] : names[end].replace("#", index);
       return { path: `tower.encoder.${path}`, names: [name], change };
     }),
     ...projectorPlaces(projector, place),

@@ -87,7 +87,7 @@ function towerSource(file: GgufReader): WeightSource {
       const parts = [PATCH, `${PATCH}.1`].map((part) => plain.read(part)).filter(isPlain);
       return noGrad(() =>
         stack(
-          parts.map((part) => toDType(part, parts[0]!.dtype)),
+          parts.map((part) => toDType(part, parts[0].dtype)),
           2,
         ),
       );
