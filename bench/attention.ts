@@ -46,7 +46,13 @@ const decoding: readonly Case[] = (
 ).map(([heads, rows]) => ({ heads, rows, queries: 1, dim: 64, causal: false, backward: false }));
 /** A layer of a small GPT. */
 const training: readonly Case[] = [false, true].map((backward) => ({
-  ...{ batch: 12, heads: 4, rows: 64, dim: 32, causal: true, backward, calls: 50 },
+  batch: 12,
+  heads: 4,
+  rows: 64,
+  dim: 32,
+  causal: true,
+  backward,
+  calls: 50,
 }));
 const cases = [...passes, ...training, ...decoding];
 

@@ -82,7 +82,9 @@ type GptSize = "layers" | "heads" | "width";
 const gptSizes = { vocabulary: 256, context: 64, layers: 4, heads: 4, width: 128, batch: 8 };
 
 const chain = (power: number): Case => ({
-  ...{ kind: "chain", sizes: { elements: 2 ** power }, calls: Math.max(1, 2 ** (22 - power)) },
+  kind: "chain",
+  sizes: { elements: 2 ** power },
+  calls: Math.max(1, 2 ** (22 - power)),
 });
 
 const cases: Readonly<Record<string, Case>> = {

@@ -21,7 +21,12 @@ interface Layer {
 }
 
 const layer = (channels: number, size: number, outputs: number, kernel: number, stride = 1, groups = 1): Layer => ({
-  ...{ channels, size, outputs, kernel, stride, groups },
+  channels,
+  size,
+  outputs,
+  kernel,
+  stride,
+  groups,
 });
 const layers: readonly Layer[] = [
   layer(3, 224, 64, 7, 2),

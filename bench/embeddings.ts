@@ -35,8 +35,13 @@ const models = {
   MiniLM: { hidden_size: 384, num_hidden_layers: 6, num_attention_heads: 12, intermediate_size: 1536 },
   base: { hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12, intermediate_size: 3072 },
   CLIP: {
-    ...{ hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12, intermediate_size: 3072 },
-    ...{ image_size: 224, patch_size: 32, projection_dim: 512 },
+    hidden_size: 768,
+    num_hidden_layers: 12,
+    num_attention_heads: 12,
+    intermediate_size: 3072,
+    image_size: 224,
+    patch_size: 32,
+    projection_dim: 512,
   },
 } as const;
 type Name = keyof typeof models;
@@ -75,7 +80,8 @@ async function measure(name: Name, folder: string, threads: number): Promise<str
   const program = [python, "-W", "ignore", join(import.meta.dir, "support", "embeddings.py")];
   const env = { OMP_NUM_THREADS: `${threads}` };
   const made = Bun.spawnSync([...program, "make", folder, JSON.stringify(models[name])], {
-    ...{ env: { ...process.env, ...env }, stderr: "pipe" },
+    env: { ...process.env, ...env },
+    stderr: "pipe",
   });
   if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
   const { model } = await nn.loadModel<nn.Encoder | nn.VisionEncoder>(folder);

@@ -48,11 +48,22 @@ type Format = (typeof formats)[number];
 const gguf = (format: string): string => join(flags.folder, `${format}.gguf`);
 
 const config = {
-  ...{ model_type: "llama", architectures: ["LlamaForCausalLM"], hidden_act: "silu", rms_norm_eps: 1e-5 },
-  ...{ vocab_size: sizes.vocabulary, max_position_embeddings: 2048, hidden_size: sizes.width },
-  ...{ intermediate_size: sizes.hidden, num_hidden_layers: sizes.layers, num_attention_heads: sizes.heads },
-  ...{ num_key_value_heads: sizes.keyValueHeads, tie_word_embeddings: false, rope_theta: 10_000 },
-  ...{ torch_dtype: "bfloat16", bos_token_id: 1, eos_token_id: 2 },
+  model_type: "llama",
+  architectures: ["LlamaForCausalLM"],
+  hidden_act: "silu",
+  rms_norm_eps: 1e-5,
+  vocab_size: sizes.vocabulary,
+  max_position_embeddings: 2048,
+  hidden_size: sizes.width,
+  intermediate_size: sizes.hidden,
+  num_hidden_layers: sizes.layers,
+  num_attention_heads: sizes.heads,
+  num_key_value_heads: sizes.keyValueHeads,
+  tie_word_embeddings: false,
+  rope_theta: 10_000,
+  torch_dtype: "bfloat16",
+  bos_token_id: 1,
+  eos_token_id: 2,
 };
 
 /** The name, llama.cpp's name and the shape of the weights of a block; all blocks have the same values. */

@@ -74,7 +74,9 @@ async function all(): Promise<void> {
       const here = measured([process.execPath, import.meta.path, "--child", path, "--inputs", inputs]);
       const there = measured(otherWords(path, inputs, item));
       const columns = (["added", "whole"] as const).flatMap((part) => [
-        ...[here[part].toFixed(1), there[part].toFixed(1), (here[part] / there[part]).toFixed(2)],
+        here[part].toFixed(1),
+        there[part].toFixed(1),
+        (here[part] / there[part]).toFixed(2),
       ]);
       rows.push([name, ...columns]);
     }

@@ -114,7 +114,12 @@ async function measureProducts(): Promise<void> {
       const { read, exact, fast } = least;
       const beside = mlx && format === "affine 4" ? [exact, fast].map((ms) => (least.mlx / ms).toFixed(2)) : ["", ""];
       rows.push([
-        ...[`${format}, ${size}²`, speed(read), speed(exact), share(exact), speed(fast), share(fast)],
+        `${format}, ${size}²`,
+        speed(read),
+        speed(exact),
+        share(exact),
+        speed(fast),
+        share(fast),
         ...[speed(least.mlx), beside.join(" "), ""].slice(0, 2),
       ]);
       for (const each of [...all, ...plain]) each.dispose();

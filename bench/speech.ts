@@ -29,12 +29,21 @@ const { values: flags } = parseArgs({
 
 const python = flags.python ?? presentPython(mediaToo) ?? "python3";
 const sizes = {
-  ...{ vocab_size: 51_865, d_model: 512, encoder_layers: 6, decoder_layers: 6, encoder_attention_heads: 8 },
-  ...{ decoder_attention_heads: 8, encoder_ffn_dim: 2048, decoder_ffn_dim: 2048, num_mel_bins: 80 },
+  vocab_size: 51_865,
+  d_model: 512,
+  encoder_layers: 6,
+  decoder_layers: 6,
+  encoder_attention_heads: 8,
+  decoder_attention_heads: 8,
+  encoder_ffn_dim: 2048,
+  decoder_ffn_dim: 2048,
+  num_mel_bins: 80,
 };
 /** The Python packages of each engine. */
 const packages: Readonly<Record<string, string>> = {
-  ...{ pytorch: "torch", onnxruntime: "onnxruntime, onnxscript", ctranslate2: "ctranslate2" },
+  pytorch: "torch",
+  onnxruntime: "onnxruntime, onnxscript",
+  ctranslate2: "ctranslate2",
 };
 const [PROMPT, SECONDS] = [[50_258, 50_363], 30];
 
@@ -63,8 +72,14 @@ async function ours(model: nn.Whisper): Promise<Turns> {
   const encoder = since();
   const { tokens } = (
     await decodeWindows(model, states, [PROMPT], {
-      ...{ temperature: 0, rule: () => {}, maxTokens: Number(flags.tokens), endToken: -1, startLength: 1 },
-      ...{ noSpeechToken: undefined, generator: new Generator(1), signal: undefined },
+      temperature: 0,
+      rule: () => {},
+      maxTokens: Number(flags.tokens),
+      endToken: -1,
+      startLength: 1,
+      noSpeechToken: undefined,
+      generator: new Generator(1),
+      signal: undefined,
     })
   )[0];
   if (tokens.length !== Number(flags.tokens)) throw new Error(`expected ${flags.tokens} tokens, got ${tokens.length}`);
@@ -77,7 +92,8 @@ async function measure(folder: string, threads: number): Promise<string[][]> {
   const program = [python, "-W", "ignore", join(import.meta.dir, "support", "speech.py")];
   const env = { OMP_NUM_THREADS: `${threads}` };
   const made = Bun.spawnSync([...program, "make", folder, JSON.stringify(sizes)], {
-    ...{ env: { ...process.env, ...env }, stderr: "pipe" },
+    env: { ...process.env, ...env },
+    stderr: "pipe",
   });
   if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
   const { model } = await nn.loadModel<nn.Whisper>(folder);

@@ -29,14 +29,25 @@ interface Case {
 const layer: LayerDescription = {
   norms: "before",
   attention: {
-    ...{ heads: 16, keyValueHeads: 4, headWidth: 64, scale: 1 / 8, fused: false },
-    ...{ queryKeyValueBias: false, outputBias: false, rope: { base: 10_000 } },
+    heads: 16,
+    keyValueHeads: 4,
+    headWidth: 64,
+    scale: 1 / 8,
+    fused: false,
+    queryKeyValueBias: false,
+    outputBias: false,
+    rope: { base: 10_000 },
   },
   feedForward: { hidden: 2816, activation: "silu", gated: true, fused: false, bias: false },
 };
 const description: DecoderDescription = {
-  ...{ architecture: "llama", vocabularySize: 16_384, contextLength: 2048, width: 1024 },
-  ...{ norm: { kind: "rmsNorm", eps: 1e-5 }, learnedPositions: false, tied: true },
+  architecture: "llama",
+  vocabularySize: 16_384,
+  contextLength: 2048,
+  width: 1024,
+  norm: { kind: "rmsNorm", eps: 1e-5 },
+  learnedPositions: false,
+  tied: true,
   layers: Array.from({ length: 12 }, () => layer),
 };
 
@@ -53,7 +64,9 @@ function measure({ rank, quantize, checkpoint }: Case): { readonly before: numbe
     x: int32(tokens, [rows, context]),
     y: int32(learned, [learned.length]),
     from: int32(learned, [learned.length]),
-    ...{ targets: learned.length, segments: undefined, checkpoint },
+    targets: learned.length,
+    segments: undefined,
+    checkpoint,
   };
   const step = () => {
     lossOf(model, batch).backward();

@@ -24,8 +24,14 @@ manualSeed(0);
 const options = { betaSchedule: "squaredCosine", predictionType: "velocity" } as const;
 const scheduler = diffusion.ddpm(options);
 const unet = new diffusion.UNet({
-  ...{ inChannels: 4, outChannels: 4, blockOutChannels: [16, 32], attention: [false, true] },
-  ...{ layersPerBlock: 1, heads: 2, contextWidth: null, groups: 8 },
+  inChannels: 4,
+  outChannels: 4,
+  blockOutChannels: [16, 32],
+  attention: [false, true],
+  layersPerBlock: 1,
+  heads: 2,
+  contextWidth: null,
+  groups: 8,
 });
 const total = Number(epochs) * Math.floor(Number(trained) / batchSize);
 const factor = optim.cosineWithWarmup({ warmup: 0, total, floor: 0.05 });

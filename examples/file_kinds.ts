@@ -13,14 +13,18 @@ const files =
   given.length > 0
     ? given
     : [
-        ...["README.md", "package.json", "examples/speech.ts", "LICENSE", ".gitignore"],
-        ...[
-          "scripts/fixtures/onnx_cases.py",
-          "docs/pictures/spirals.svg",
-          "native/replay/replay.cpp",
-          "swift/Package.swift",
-        ],
-        ...["node_modules/@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf", "test/fixtures/onnx/node.bin"],
+        "README.md",
+        "package.json",
+        "examples/speech.ts",
+        "LICENSE",
+        ".gitignore",
+
+        "scripts/fixtures/onnx_cases.py",
+        "docs/pictures/spirals.svg",
+        "native/replay/replay.cpp",
+        "swift/Package.swift",
+        "node_modules/@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf",
+        "test/fixtures/onnx/node.bin",
         "node_modules/@resvg/resvg-wasm/index_bg.wasm",
       ].map((file) => join(root, file));
 

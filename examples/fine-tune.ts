@@ -16,7 +16,13 @@ const adapter = nn.lora(model, { rank: 8, targets: ["query", "value", "output", 
 const optimizer = new optim.AdamW(adapter.parameters(), { lr: 1e-2 });
 const examples = Object.entries(facts).map(([content, answer]) => {
   const asked = encode([{ role: "user", content }], true);
-  const whole = encode([{ role: "user", content }, ...[{ role: "assistant", content: answer }]], false);
+  const whole = encode(
+    [
+      { role: "user", content },
+      { role: "assistant", content: answer },
+    ],
+    false,
+  );
   const targets = whole.map((token, at) => (at < asked.length ? -100 : token)); // trains on the answers only
   const rows = [whole.slice(0, -1), targets.slice(1)].map((row) => tensor([row], { dtype: "int32" }));
   return { asked, x: rows[0], y: rows[1] };

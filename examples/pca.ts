@@ -9,8 +9,16 @@ import { dotsOf, draw, imageOf, numbersOf, type Scale, save } from "./picture.ts
 const [path = "digits.png", count = "3000"] = process.argv.slice(2);
 
 const colors = [
-  ...["#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f"],
-  ...["#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#888888"],
+  "#4e79a7",
+  "#f28e2b",
+  "#e15759",
+  "#76b7b2",
+  "#59a14f",
+  "#edc948",
+  "#b07aa1",
+  "#ff9da7",
+  "#9c755f",
+  "#888888",
 ];
 const shown = 10;
 

@@ -84,8 +84,10 @@ function boxesIn(map: readonly number[], columns: number): Box[] {
 function grown({ left, top, right, bottom }: Box, [x, y]: readonly [number, number]): Box {
   const by = ((right - left) * (bottom - top) * 1.6) / (2 * (right - left + bottom - top));
   return {
-    ...{ left: Math.max(0, Math.floor((left - by) * x)), right: Math.min(width, Math.ceil((right + by) * x)) },
-    ...{ top: Math.max(0, Math.floor((top - by) * y)), bottom: Math.min(height, Math.ceil((bottom + by) * y)) },
+    left: Math.max(0, Math.floor((left - by) * x)),
+    right: Math.min(width, Math.ceil((right + by) * x)),
+    top: Math.max(0, Math.floor((top - by) * y)),
+    bottom: Math.min(height, Math.ceil((bottom + by) * y)),
   };
 }
 

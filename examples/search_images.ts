@@ -51,7 +51,9 @@ const tower = { hidden_size: 48, intermediate_size: 96, num_hidden_layers: 2, nu
 manualSeed(0);
 const model = nn.createModel<nn.DualEncoder>(
   {
-    ...{ model_type: "clip", architectures: ["CLIPModel"], projection_dim: 32 },
+    model_type: "clip",
+    architectures: ["CLIPModel"],
+    projection_dim: 32,
     vision_config: { ...tower, image_size: side, patch_size: 4 },
     text_config: { ...tower, vocab_size: words.length, max_position_embeddings: 8, eos_token_id: 0 },
   },

@@ -10,5 +10,11 @@ import { Tensor } from "./tensor/tensor.ts";
 
 refuseSurplus([
   ...Object.values<unknown>(quant),
-  ...[DeviceBuffer, Differentiable, FunctionContext, Generator, MetalContext, MetalKernel, Tensor],
+  DeviceBuffer,
+  Differentiable,
+  FunctionContext,
+  Generator,
+  MetalContext,
+  MetalKernel,
+  Tensor,
 ]);

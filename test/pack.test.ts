@@ -80,7 +80,9 @@ describe("the packed tarballs hold what users need", () => {
         if (/^[a-z]+:|^#/.test(target)) continue;
         const file = normalize(join(dirname(document), target.split("#")[0]));
         expect([document, target, [...names].some((name) => name === file || name.startsWith(`${file}/`))]).toEqual([
-          ...[document, target, true],
+          document,
+          target,
+          true,
         ]);
       }
   });
@@ -187,8 +189,12 @@ describe("the package works in an empty project", () => {
     expect([exitCode, exitCode === 0 ? "" : err]).toEqual([0, ""]);
     const told = JSON.parse(out) as { loaded: string[]; names: Record<string, string>; stack: string; item: number };
     expect(told.loaded).toEqual([
-      ...["bundle/bytecode.js", "bundle/chosen.js"],
-      ...["core/errors.js", "core/packaged.js", "core/place.js", "core/runtime.js"],
+      "bundle/bytecode.js",
+      "bundle/chosen.js",
+      "core/errors.js",
+      "core/packaged.js",
+      "core/place.js",
+      "core/runtime.js",
       "index.js",
     ]);
     expect(told.names).toEqual(namesOf(library as unknown as Names));

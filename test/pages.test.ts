@@ -7,10 +7,18 @@ import * as orchard from "../src/index.ts";
 
 const layer = new orchard.nn.Linear(1, 1);
 const scopes: Readonly<Record<string, object>> = {
-  ...{ data: orchard.data, io: orchard.io, linalg: orchard.linalg, nn: orchard.nn, optim: orchard.optim },
+  data: orchard.data,
+  io: orchard.io,
+  linalg: orchard.linalg,
+  nn: orchard.nn,
+  optim: orchard.optim,
   transforms: orchard.transforms,
-  ...{ console, loss: orchard.tensor([1]), parameter: orchard.tensor([1]) },
-  ...{ x: orchard.tensor([1]), model: layer, optimizer: new orchard.optim.SGD(layer.parameters(), { lr: 1 }) },
+  console,
+  loss: orchard.tensor([1]),
+  parameter: orchard.tensor([1]),
+  x: orchard.tensor([1]),
+  model: layer,
+  optimizer: new orchard.optim.SGD(layer.parameters(), { lr: 1 }),
 };
 
 /** The code in the second column of the tables. */

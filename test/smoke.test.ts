@@ -7,7 +7,14 @@ import { checkCase, ways } from "./ops/attention/run.ts";
 
 const plain = "contiguous";
 const attention: AttentionCase = {
-  ...{ name: "smoke", batch: 2, heads: 4, queries: 32, keys: 32, dim: 16, valueDim: 16, causal: "bottom-right" },
+  name: "smoke",
+  batch: 2,
+  heads: 4,
+  queries: 32,
+  keys: 32,
+  dim: 16,
+  valueDim: 16,
+  causal: "bottom-right",
   layouts: [plain, plain, plain, plain],
 };
 

@@ -86,8 +86,12 @@ export function measureTraffic(size: Size): Traffic[] {
     const { device_bytes_read, device_bytes_written, matrix_multiply_accumulates } = found.counters;
     const tile = tileFor(kernel, family, dtype, dim, dim);
     return {
-      ...{ kernel, tile, bytes: device_bytes_read + device_bytes_written, operations: 2 * matrix_multiply_accumulates },
-      ...{ leastBytes: leastBytes(kernel, tile, size), mostOperations: mostOperations(kernel, tile, size) },
+      kernel,
+      tile,
+      bytes: device_bytes_read + device_bytes_written,
+      operations: 2 * matrix_multiply_accumulates,
+      leastBytes: leastBytes(kernel, tile, size),
+      mostOperations: mostOperations(kernel, tile, size),
     };
   });
 }

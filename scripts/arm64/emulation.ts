@@ -34,7 +34,10 @@ export async function installEmulation(progress: Progress): Promise<Emulation> {
   await installOnce(bun, progress, (work) => installBun(work, progress));
   const command = (processor: string) => [
     join(qemu, emulator),
-    ...["-cpu", processor, "-L", join(qemu, root)],
+    "-cpu",
+    processor,
+    "-L",
+    join(qemu, root),
     join(bun, bunPath),
   ];
   await checkBun(command("max"));

@@ -91,7 +91,9 @@ async function testFile(processor: Processor, file: string): Promise<Outcome> {
   const { status, output, seconds } = await run([...bun, "test", ...preload, `./${file}`, ...options], {
     cwd: packageRoot,
     environment: {
-      ...{ ORCHARD_SKIP_METAL: "1", ORCHARD_CPU_LIBRARY: library, [bunVariable]: JSON.stringify(bun) },
+      ORCHARD_SKIP_METAL: "1",
+      ORCHARD_CPU_LIBRARY: library,
+      [bunVariable]: JSON.stringify(bun),
       ...(isas ? { ARM64_ISAS: isas.join() } : {}), // expected by test/backend/cpu/two_byte_products.test.ts
     },
   });

@@ -50,8 +50,18 @@ export function intelSets(processor: (level: "v2" | "v3" | "v4") => string): Ins
  * floating-point traps, and without them loops with conditions are vectorized.
  */
 const commonFlags = [
-  ...["-std=c++17", "-O3", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"],
-  ...["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-pthread"],
+  "-std=c++17",
+  "-O3",
+  "-Wall",
+  "-Wextra",
+  "-Werror",
+  "-fPIC",
+  "-fvisibility=hidden",
+  "-ffunction-sections",
+  "-ffp-contract=off",
+  "-fno-math-errno",
+  "-fno-trapping-math",
+  "-pthread",
 ];
 
 /** GCC 12 warns about operands that intrinsics leave undefined on purpose (GCC bug 105593). */

@@ -12,8 +12,25 @@ import { type ObjectFile, precompiledFolder } from "./objects.ts";
 
 /** The headers that most of the sources include. */
 const headers = [
-  ...["algorithm", "array", "atomic", "climits", "cmath", "condition_variable", "cstddef", "cstdint", "cstring"],
-  ...["functional", "limits", "memory", "mutex", "numeric", "optional", "string", "thread", "type_traits", "utility"],
+  "algorithm",
+  "array",
+  "atomic",
+  "climits",
+  "cmath",
+  "condition_variable",
+  "cstddef",
+  "cstdint",
+  "cstring",
+  "functional",
+  "limits",
+  "memory",
+  "mutex",
+  "numeric",
+  "optional",
+  "string",
+  "thread",
+  "type_traits",
+  "utility",
   "vector",
 ];
 

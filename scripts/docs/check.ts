@@ -107,7 +107,9 @@ export const docsSources = (): string[] => [
     "scripts/docs/*.ts",
     "scripts/format/files.ts",
   ]),
-  ...["bun.lock", "package.json", "tsconfig.json"],
+  "bun.lock",
+  "package.json",
+  "tsconfig.json",
 ];
 
 /** Returns a hash of all inputs of the site. */

@@ -83,20 +83,17 @@ export const operatorChanges = (operator: string, start: number): Change[] =>
 
 /** Functions and methods that are easily confused. */
 const namePairs = [
-  ...[
-    ["min", "max"],
-    ["fmin", "fmax"],
-    ["floor", "ceil"],
-    ["some", "every"],
-    ["any", "all"],
-    ["sin", "cos"],
-  ],
-  ...[
-    ["startsWith", "endsWith"],
-    ["indexOf", "lastIndexOf"],
-    ["push", "unshift"],
-    ["find", "findLast"],
-  ],
+  ["min", "max"],
+  ["fmin", "fmax"],
+  ["floor", "ceil"],
+  ["some", "every"],
+  ["any", "all"],
+  ["sin", "cos"],
+
+  ["startsWith", "endsWith"],
+  ["indexOf", "lastIndexOf"],
+  ["push", "unshift"],
+  ["find", "findLast"],
 ] as const;
 
 const otherName = new Map<string, string>(
@@ -131,9 +128,28 @@ const floatText = (value: number): string => (Number.isInteger(value) ? `${value
 
 /** Functions whose first two arguments may be in either order. */
 const commutative: ReadonlySet<string> = new Set([
-  ...["min", "max", "fmin", "fmax", "minimum", "maximum", "hypot", "imul", "fma", "fused"],
-  ...["add", "plus", "mul", "times", "eq", "ne", "logicalAnd", "logicalOr", "logicalXor"],
-  ...["bitwiseAnd", "bitwiseOr", "bitwiseXor"],
+  "min",
+  "max",
+  "fmin",
+  "fmax",
+  "minimum",
+  "maximum",
+  "hypot",
+  "imul",
+  "fma",
+  "fused",
+  "add",
+  "plus",
+  "mul",
+  "times",
+  "eq",
+  "ne",
+  "logicalAnd",
+  "logicalOr",
+  "logicalXor",
+  "bitwiseAnd",
+  "bitwiseOr",
+  "bitwiseXor",
 ]);
 
 /** Each pair of neighboring arguments swapped, if a function of this name distinguishes them. */

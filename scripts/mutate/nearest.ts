@@ -58,7 +58,8 @@ export class Tests {
       rank: this.#rankOf(test, {
         inFolder: folders.some((folder) => isIn(test, folder)),
         isDirect: distances.get(test) === 1,
-        ...{ stem: stemOf(file), users },
+        stem: stemOf(file),
+        users,
         names,
         hasTables,
       }),

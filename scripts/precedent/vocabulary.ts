@@ -14,18 +14,45 @@ export const keywords: ReadonlySet<string> = new Set(
 );
 
 export const spaces: ReadonlySet<string> = new Set([
-  ...["device", "constant", "thread", "threadgroup", "threadgroup_imageblock", "ray_data", "object_data"],
+  "device",
+  "constant",
+  "thread",
+  "threadgroup",
+  "threadgroup_imageblock",
+  "ray_data",
+  "object_data",
 ]);
 
 /** Specifiers before or after a declaration's type. */
 export const specifiers: ReadonlySet<string> = new Set([
-  ...["static", "inline", "constexpr", "const", "volatile", "extern", "mutable", "kernel", "vertex", "fragment"],
-  ...["explicit", "friend", "virtual", "register", "typename", "coherent", "visible", "intersection", ...spaces],
+  "static",
+  "inline",
+  "constexpr",
+  "const",
+  "volatile",
+  "extern",
+  "mutable",
+  "kernel",
+  "vertex",
+  "fragment",
+  "explicit",
+  "friend",
+  "virtual",
+  "register",
+  "typename",
+  "coherent",
+  "visible",
+  "intersection",
+  ...spaces,
 ]);
 
 /** Casts: called like functions, with a type in angle brackets. */
 export const casts: ReadonlySet<string> = new Set([
-  ...["as_type", "static_cast", "reinterpret_cast", "const_cast", "dynamic_cast"],
+  "as_type",
+  "static_cast",
+  "reinterpret_cast",
+  "const_cast",
+  "dynamic_cast",
 ]);
 
 const boolean =

@@ -84,10 +84,22 @@ setTimeout(() => process.exit(1), 30_000);
 /** The strictest compiler options, added to those of `bun init`. */
 const strictest = {
   compilerOptions: {
-    ...{ lib: ["ESNext"], target: "ESNext", module: "Preserve", moduleDetection: "force", types: ["bun"] },
-    ...{ moduleResolution: "bundler", verbatimModuleSyntax: true, noEmit: true, strict: true, skipLibCheck: false },
-    ...{ erasableSyntaxOnly: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
-    ...{ noFallthroughCasesInSwitch: true, noImplicitOverride: true, noPropertyAccessFromIndexSignature: true },
+    lib: ["ESNext"],
+    target: "ESNext",
+    module: "Preserve",
+    moduleDetection: "force",
+    types: ["bun"],
+    moduleResolution: "bundler",
+    verbatimModuleSyntax: true,
+    noEmit: true,
+    strict: true,
+    skipLibCheck: false,
+    erasableSyntaxOnly: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    noFallthroughCasesInSwitch: true,
+    noImplicitOverride: true,
+    noPropertyAccessFromIndexSignature: true,
   },
 };
 

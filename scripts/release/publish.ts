@@ -79,7 +79,8 @@ function checkRepository(tarballs: readonly Tarball[]): void {
 /** Returns the registry to which npm publishes from a folder. */
 async function registryOf(folder: string, environment: Record<string, string> = {}): Promise<string> {
   const { output } = await runOrFail("Asking npm for its registry", ["npm", "config", "get", "registry"], {
-    ...{ cwd: folder, environment },
+    cwd: folder,
+    environment,
   });
   return output.trim().replace(/\/*$/, "/");
 }

@@ -38,7 +38,9 @@ export async function startRegistry(folder: string): Promise<Registry> {
     throw error;
   }
   const environment = {
-    ...{ npm_config_userconfig: userSettings, npm_config_registry: url, npm_config_cache: join(folder, "npm") },
+    npm_config_userconfig: userSettings,
+    npm_config_registry: url,
+    npm_config_cache: join(folder, "npm"),
     BUN_CONFIG_REGISTRY: url,
   };
   return { url, environment, [Symbol.asyncDispose]: stop };

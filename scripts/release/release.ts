@@ -29,9 +29,11 @@ function read(words: readonly string[]) {
     return parseArgs({
       args: [...words],
       options: {
-        ...{ local: { type: "boolean", default: false }, platform: { type: "string", multiple: true } },
-        ...{ built: { type: "boolean", default: false } },
-        ...{ publish: { type: "string" }, provenance: { type: "boolean", default: false } },
+        local: { type: "boolean", default: false },
+        platform: { type: "string", multiple: true },
+        built: { type: "boolean", default: false },
+        publish: { type: "string" },
+        provenance: { type: "boolean", default: false },
       },
     }).values;
   } catch (error) {

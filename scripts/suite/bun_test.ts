@@ -47,7 +47,10 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
   const workers = Math.min(availableParallelism(), MOST_WORKERS);
   const child = Bun.spawn(
     [
-      ...[process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`],
+      process.execPath,
+      "test",
+      "--reporter=junit",
+      `--reporter-outfile=${report}`,
       ...(isParallel ? [`--parallel=${workers}`, "--no-isolate"] : []),
       ...(times ? [`--timings=${timings}`] : []),
       ...words,

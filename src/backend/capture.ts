@@ -38,7 +38,8 @@ export const callOf = (
   outputs: readonly Tensor[],
   attributes: unknown,
 ): CapturedCall => ({
-  ...{ primitive, attributes },
+  primitive,
+  attributes,
   inputs: inputs as Operands<Tensor>,
   outputs: outputs as Operands<Tensor>,
 });

@@ -3,7 +3,10 @@ import { operand, parameters, required, structure } from "../core/parameters.ts"
 import type { Codepath } from "./codepaths.ts";
 
 const aCodepath = structure({
-  ...{ operation: required(text), backend: required(text), reason: required(text), calls: required(someNumber) },
+  operation: required(text),
+  backend: required(text),
+  reason: required(text),
+  calls: required(someNumber),
 });
 const formatParameters = parameters("formatCodepaths", {
   paths: operand(listOf(aCodepath, "a list of codepaths() results")),

@@ -87,7 +87,11 @@ function missingAdvice(variable: LibraryDescription<Declarations>["variable"]): 
 
 /** The platforms with dylib packages. */
 export const platformPackages: readonly string[] = [
-  ...["darwin-arm64", "linux-arm64", "linux-arm64-musl", "linux-x64", "linux-x64-musl"],
+  "darwin-arm64",
+  "linux-arm64",
+  "linux-arm64-musl",
+  "linux-x64",
+  "linux-x64-musl",
 ];
 
 /** The platforms with an optional package of the software Metal device. */

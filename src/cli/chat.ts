@@ -12,7 +12,9 @@ const numeric = (flags: string, meaning: string): Option => new Option(flags, me
 /** The model options that `chat` and `serve` share. */
 export const modelOptions = (): Option[] => [
   new Option("--dtype <name>", "dtype of the weights (default: the file's)").choices([
-    ...["float32", "float16", "bfloat16"],
+    "float32",
+    "float16",
+    "bfloat16",
   ]),
   new Option("--quantize <format>", "quantize the weights to a format such as q8_0 or q4_K"),
   new Option("--cache <format>", "format of cached keys and values (default: the dtype they are computed in)").choices([

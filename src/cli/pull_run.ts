@@ -20,9 +20,14 @@ export async function runPull(given: string, { revision, include, timeout }: Pul
     const settings = hubSettings();
     if (settings.isOffline) return failed("HF_HUB_OFFLINE is set; unset it to download");
     const { path } = await pull(parsed.name, {
-      ...{ ...settings, ...parsed, ...(revision !== undefined && { revision }), include },
-      ...{ ...usualPatience, stallMilliseconds: timeout * 1000 },
-      ...{ signal: controller.signal, onProgress: line.show },
+      ...settings,
+      ...parsed,
+      ...(revision !== undefined && { revision }),
+      include,
+      ...usualPatience,
+      stallMilliseconds: timeout * 1000,
+      signal: controller.signal,
+      onProgress: line.show,
     });
     line.end();
     console.log(path);

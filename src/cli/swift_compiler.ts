@@ -21,8 +21,19 @@ const aliased = [...asked, "SwiftUI"];
 
 /** Apple's modules that are always available here. */
 const apple = [
-  ...["Accelerate", "CoreGraphics", "CoreVideo", "IOKit", "IOSurface", "ImageIO", "Metal", "MetalKit"],
-  ...["MetalPerformanceShaders", "MetalPerformanceShadersGraph", "OSLog", "QuartzCore", "UniformTypeIdentifiers"],
+  "Accelerate",
+  "CoreGraphics",
+  "CoreVideo",
+  "IOKit",
+  "IOSurface",
+  "ImageIO",
+  "Metal",
+  "MetalKit",
+  "MetalPerformanceShaders",
+  "MetalPerformanceShadersGraph",
+  "OSLog",
+  "QuartzCore",
+  "UniformTypeIdentifiers",
   "simd",
 ];
 

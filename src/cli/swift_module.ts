@@ -33,7 +33,10 @@ const headers = join(swiftFolder, "Sources", "MetalRuntime");
  * have other warnings.
  */
 export const packageFlags = (swift: SwiftToolchain): string[] => [
-  ...["-c", "release", "-Xswiftc", "-enable-testing"],
+  "-c",
+  "release",
+  "-Xswiftc",
+  "-enable-testing",
   ...(isClone && (swift.origin === "cache" || process.env["CI"]) ? ["-Xswiftc", "-warnings-as-errors"] : []),
   ...swift.buildFlags,
   ...swift.programFlags,
@@ -65,7 +68,12 @@ export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder>
   // The archiver only adds and replaces members, so an old archive could contain objects of deleted sources.
   rmSync(join(products, "libMetal.a"), { force: true });
   const command = [
-    ...[swift.swift, "build", "--scratch-path", scratchFolder(), "--product", "Metal"],
+    swift.swift,
+    "build",
+    "--scratch-path",
+    scratchFolder(),
+    "--product",
+    "Metal",
     ...packageFlags(swift),
   ];
   const { status, output } = await collect(swift, command, swiftFolder);
@@ -127,8 +135,14 @@ export function headerFlags(swift: SwiftToolchain): string[] {
 
 /** The flags with which `swiftc` finds the modules. */
 export const importFlags = (folder: string): string[] => [
-  ...["-I", folder, "-Xcc", `-fmodule-map-file=${join(headers, "include", "module.modulemap")}`],
-  ...["-Xcc", `-fmodule-map-file=${join(appleHeaders, "modules.modulemap")}`, "-Xcc", `-I${appleHeaders}`],
+  "-I",
+  folder,
+  "-Xcc",
+  `-fmodule-map-file=${join(headers, "include", "module.modulemap")}`,
+  "-Xcc",
+  `-fmodule-map-file=${join(appleHeaders, "modules.modulemap")}`,
+  "-Xcc",
+  `-I${appleHeaders}`,
 ];
 
 /** The linker flags for the modules' static library. */

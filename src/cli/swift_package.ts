@@ -144,8 +144,23 @@ async function flagsOf(swift: SwiftToolchain): Promise<Flags | { readonly proble
 
 /** Options of `swift run` that have a value as the next argument. */
 const withValue = new Set([
-  ...["-c", "--configuration", "--package-path", "--scratch-path", "--build-path", "--cache-path", "-j", "--jobs"],
-  ...["-Xswiftc", "-Xcc", "-Xcxx", "-Xlinker", "--sanitize", "--product", "--arch", "--triple", "--sdk"],
+  "-c",
+  "--configuration",
+  "--package-path",
+  "--scratch-path",
+  "--build-path",
+  "--cache-path",
+  "-j",
+  "--jobs",
+  "-Xswiftc",
+  "-Xcc",
+  "-Xcxx",
+  "-Xlinker",
+  "--sanitize",
+  "--product",
+  "--arch",
+  "--triple",
+  "--sdk",
 ]);
 
 /** Returns SwiftPM's scratch folder: the one that the arguments give, or `.build` in the package's folder. */

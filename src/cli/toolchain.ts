@@ -151,7 +151,10 @@ export function programFlags(folder: string): string[] {
     "--allow-shlib-undefined",
     "--disable-new-dtags",
     `--dynamic-linker=${join(libraries, loader)}`,
-    ...["-rpath", libraries, "-rpath", swiftLibraries],
+    "-rpath",
+    libraries,
+    "-rpath",
+    swiftLibraries,
   ];
   return words.flatMap((word) => ["-Xlinker", word]);
 }

@@ -76,7 +76,10 @@ const anyState: Kind<CompileState> = {
 
 const compileParameters = parameters("compile", {
   fn: operand(aFunction<(...values: never[]) => unknown>()),
-  ...{ state: named(anyState), variants: named(aNumber(count), 8), fuse: named(flag, true), fast: named(flag, false) },
+  state: named(anyState),
+  variants: named(aNumber(count), 8),
+  fuse: named(flag, true),
+  fast: named(flag, false),
   dump: named(aPath),
 });
 

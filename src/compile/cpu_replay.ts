@@ -165,7 +165,9 @@ class CpuReplay extends Replay {
       slots.set(slot, { kind: "constant", index: at, changes });
     for (const [at, { id, bytes }] of this.created.entries()) slots.set(id, { kind: "result", index: at, bytes });
     return {
-      ...{ words: program.words, blocks: program.blocks, arenaBytes: program.arenaBytes },
+      words: program.words,
+      blocks: program.blocks,
+      arenaBytes: program.arenaBytes,
       slots: Array.from({ length: program.addresses.length }, (_, at) => slots.get(at) ?? { kind: "unused" }),
       constants: program.buffers.map(({ contents }) => contents),
       state: externals.map(({ storage }) => storage),

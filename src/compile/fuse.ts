@@ -109,7 +109,12 @@ function fusionOf(
   }
   const { units, width } = links[0];
   return {
-    ...{ units, width, links, locals, buffers: users.length, piece: Math.max(1, Math.floor(PIECE / width)) },
+    units,
+    width,
+    links,
+    locals,
+    buffers: users.length,
+    piece: Math.max(1, Math.floor(PIECE / width)),
     calls: links.map((_, at) => first + at),
   };
 }

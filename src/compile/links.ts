@@ -173,7 +173,9 @@ function link(
   );
   const first = call.description.length - operands.length;
   return {
-    ...{ ...facts, count: nest + 1, result: operands.length - 1 },
+    ...facts,
+    count: nest + 1,
+    result: operands.length - 1,
     operands: steps.map(([step], at) => ({ offset: first + at, start: block[first + at], step })),
     changes: [[nest, sizes.length], ...sizes.map((size, axis) => [nest + 1 + axis, size] as const), ...strides],
   };
@@ -200,7 +202,11 @@ function foldOf(recorded: RecordedCall, least: number, given?: number): Link[] {
   const strideAt = (operand: number) => keptAt + 1 + MAX_RANK * (operand + 1);
   return [
     {
-      ...{ units, width, isThin: true, count: keptAt + 1, result: 1 },
+      units,
+      width,
+      isThin: true,
+      count: keptAt + 1,
+      result: 1,
       operands: [
         { offset: inputOffset, start: block[inputOffset], step: width },
         { offset: outputOffset, start: block[outputOffset], step: 1 },

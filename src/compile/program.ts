@@ -109,9 +109,11 @@ export class Program implements ProgramFacts {
     }
     this.words = Int32Array.from(this.instructions(new Map(arrays.map((entry, at) => [entry, entries.length + at]))));
     this.steps = recording.steps.map(({ optimizer, slots, rows }) => ({
-      ...{ optimizer, slots },
+      optimizer,
+      slots,
       rows: rows.map(({ call, values, keys }) => ({
-        ...{ values, keys },
+        values,
+        keys,
         places: rowPlaces(calls[call], keys).map((row) => row.map((at) => this.starts[call] + at)),
       })),
     }));
@@ -121,7 +123,8 @@ export class Program implements ProgramFacts {
       return { step, value, target: scalarArray(isDouble, bytesOf(entry).buffer as ArrayBuffer) };
     });
     this.draws = recording.draws.map(({ generator, ahead, places }) => ({
-      ...{ generator, ahead },
+      generator,
+      ahead,
       places: places.map(({ call, at }) => this.starts[call] + at),
     }));
     const performed = calls.filter((_, at) => this.needed.has(at));

@@ -135,7 +135,9 @@ export class StateSnapshot {
     }
     for (const { name, slots } of state.optimizers) for (const slot of slots) this.watch(slot, "state", name);
     this.hooks = [...state.tensors()].map((tensor) => ({
-      ...{ tensor, count: tensor.hooks?.length ?? 0, needs: tensor.requiresGrad },
+      tensor,
+      count: tensor.hooks?.length ?? 0,
+      needs: tensor.requiresGrad,
     }));
     this.keys = state.optimizers.map((optimizer) => optimizer.stepKey());
   }

@@ -4,7 +4,7 @@ import { softwareDevice } from "./environment.ts";
 import { cString, openLibc } from "./libc.ts";
 
 /** Variables that the dylibs read: their settings, and where caches, temporary files and compilers are. */
-const names = [...Object.keys(softwareDevice), ...["ORCHARD_FINDINGS", "XDG_CACHE_HOME", "HOME", "TMPDIR", "PATH"]];
+const names = [...Object.keys(softwareDevice), "ORCHARD_FINDINGS", "XDG_CACHE_HOME", "HOME", "TMPDIR", "PATH"];
 
 /**
  * Makes the C library's environment equal to `process.env` for the variables that dylibs read. Bun keeps assignments to

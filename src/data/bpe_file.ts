@@ -26,8 +26,13 @@ const pipeline = {
 } as const;
 
 const endOfText = {
-  ...{ id: 0, content: END_OF_TEXT, single_word: false, lstrip: false, rstrip: false },
-  ...{ normalized: false, special: true },
+  id: 0,
+  content: END_OF_TEXT,
+  single_word: false,
+  lstrip: false,
+  rstrip: false,
+  normalized: false,
+  special: true,
 } as const;
 
 export const tokenizerFile = ({ tokens, merges }: Vocabulary) => ({
@@ -38,8 +43,13 @@ export const tokenizerFile = ({ tokens, merges }: Vocabulary) => ({
   ...pipeline,
   model: {
     type: "BPE",
-    ...{ dropout: null, unk_token: null, continuing_subword_prefix: null, end_of_word_suffix: null },
-    ...{ fuse_unk: false, byte_fallback: false, ignore_merges: false },
+    dropout: null,
+    unk_token: null,
+    continuing_subword_prefix: null,
+    end_of_word_suffix: null,
+    fuse_unk: false,
+    byte_fallback: false,
+    ignore_merges: false,
     vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
     merges: merges.map(([left, right]): [string, string] => [tokens[left], tokens[right]]),
   },

@@ -156,7 +156,10 @@ async function openBar(line: () => string): Promise<Bar> {
     count: 0,
     bars: new MultiBar({
       format: (_options, _state, { line: current }: { readonly line: () => string }) => current(),
-      ...{ noTTYOutput: true, notTTYSchedule: LINE_INTERVAL, hideCursor: true, linewrap: true },
+      noTTYOutput: true,
+      notTTYSchedule: LINE_INTERVAL,
+      hideCursor: true,
+      linewrap: true,
       gracefulExit: false, // the program handles signals itself
     }),
   };

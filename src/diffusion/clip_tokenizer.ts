@@ -65,13 +65,22 @@ function fromMerges(folder: string, config: TokenizerConfig): PretrainedTokenize
       pretokenizers: [{ type: "Split", pattern: { Regex: WORDS }, behavior: "Removed", invert: true }, byteLevel],
     },
     post_processor: {
-      ...{ type: "RobertaProcessing", sep: [END, end], cls: [START, start] },
-      ...{ trim_offsets: false, add_prefix_space: false },
+      type: "RobertaProcessing",
+      sep: [END, end],
+      cls: [START, start],
+      trim_offsets: false,
+      add_prefix_space: false,
     },
     decoder: byteLevel,
     model: {
-      ...{ type: "BPE", dropout: null, unk_token: END, continuing_subword_prefix: "", end_of_word_suffix: "</w>" },
-      ...{ fuse_unk: false, vocab, merges },
+      type: "BPE",
+      dropout: null,
+      unk_token: END,
+      continuing_subword_prefix: "",
+      end_of_word_suffix: "</w>",
+      fuse_unk: false,
+      vocab,
+      merges,
     },
   };
   return new PretrainedTokenizer(json, { config, name: "clip" });

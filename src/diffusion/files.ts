@@ -62,9 +62,12 @@ export function checkSettings(config: Settings, { className, read, fixed, withou
 
 /** The names of files of weights, the preferred first. */
 const files = [
-  ...["diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors.index.json"],
-  ...["model.safetensors", "model.safetensors.index.json"],
-  ...["diffusion_pytorch_model.fp16.safetensors", "model.fp16.safetensors"],
+  "diffusion_pytorch_model.safetensors",
+  "diffusion_pytorch_model.safetensors.index.json",
+  "model.safetensors",
+  "model.safetensors.index.json",
+  "diffusion_pytorch_model.fp16.safetensors",
+  "model.fp16.safetensors",
 ];
 
 /** Opens the weights of a folder. @throws {FileError} `notFound` */

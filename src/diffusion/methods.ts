@@ -270,7 +270,9 @@ export function dpmSolverPlan(options: MethodOptions, count: number): Plan {
     (at === timesteps.length - 1 && (isFew || options.finalSigmasType === "zero"));
   let previous: Tensor | undefined;
   return {
-    ...{ timesteps, initialScale: 1, inputScale: () => 1 },
+    timesteps,
+    initialScale: 1,
+    inputScale: () => 1,
     mixture: (at) => [points[at].alpha, points[at].sigma],
     step({ at, x, output }) {
       const [from, to] = [points[at], points[at + 1]];
@@ -302,7 +304,8 @@ export function flowMatchPlan({ trainSteps, shift, stochasticSampling }: MethodO
   sigmas.push(0);
   return {
     timesteps: sigmas.slice(0, -1).map((sigma) => Math.fround(sigma * trainSteps)),
-    ...{ initialScale: 1, inputScale: () => 1 },
+    initialScale: 1,
+    inputScale: () => 1,
     mixture: (at) => [1 - sigmas[at], sigmas[at]],
     step({ at, x, output, noise }) {
       const [sigma, next] = [sigmas[at], sigmas[at + 1]];

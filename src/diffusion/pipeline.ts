@@ -165,7 +165,7 @@ export class Pipeline {
     const context = own(() => this.#encode(isGuided ? [negativePrompt, prompt] : [prompt]));
     const predict = (x: Tensor, t: Tensor) => this.#predict(x, t, context, guidance);
     const isCompiled = given.compile && sampler.timesteps.length >= LEAST_COMPILED && getBackend() === "cpu";
-    const compiled = isCompiled ? (compiler?.(predict, [this.unet]) ?? null) : null;
+    const compiled = isCompiled ? (compiler()?.(predict, [this.unet]) ?? null) : null;
     using _ = { [Symbol.dispose]: () => compiled?.reset() };
     let latents = own(() => ops.mul(start, sampler.initialScale));
     for (const [at, t] of sampler.timesteps.entries()) {

@@ -8,7 +8,13 @@ type Options = Readonly<Record<string, unknown>>;
 
 /** The functions that make schedulers, by their names here. */
 const makers: Readonly<Record<SchedulerKind, (options: Options) => Scheduler>> = {
-  ...{ ddpm, ddim, pndm, euler, eulerAncestral, dpmSolver, flowMatch },
+  ddpm,
+  ddim,
+  pndm,
+  euler,
+  eulerAncestral,
+  dpmSolver,
+  flowMatch,
 };
 
 /** The names of schedulers. */
@@ -53,7 +59,13 @@ const names: Readonly<Record<string, readonly [name: string, values?: Readonly<R
 
 /** Options of every scheduler, except flow matching. */
 const schedule = [
-  ...["trainSteps", "betaStart", "betaEnd", "betaSchedule", "trainedBetas", "predictionType", "timestepSpacing"],
+  "trainSteps",
+  "betaStart",
+  "betaEnd",
+  "betaSchedule",
+  "trainedBetas",
+  "predictionType",
+  "timestepSpacing",
   "stepsOffset",
 ];
 /** Options that are kept if another scheduler is chosen. The new scheduler has its default timesteps. */
@@ -83,8 +95,14 @@ const fixed: Readonly<Record<string, readonly unknown[]>> = {
   use_dynamic_shifting: [false],
   euler_at_final: [false],
   invert_sigmas: [false],
-  ...{ sigma_min: [null], sigma_max: [null], shift_terminal: [null], lambda_min_clipped: [null] },
-  ...{ variance_type: [null], use_karras_sigmas: [false], thresholding: [false], final_sigmas_type: ["zero"] },
+  sigma_min: [null],
+  sigma_max: [null],
+  shift_terminal: [null],
+  lambda_min_clipped: [null],
+  variance_type: [null],
+  use_karras_sigmas: [false],
+  thresholding: [false],
+  final_sigmas_type: ["zero"],
   skip_prk_steps: [true],
   algorithm_type: ["dpmsolver++"],
 };

@@ -34,10 +34,26 @@ import { type Method, Scheduler } from "./scheduler.ts";
 
 /** The values of options that a method lacks. */
 const without = {
-  ...{ betas: [], trainSteps: 1000, betaSchedule: "linear", predictionType: "epsilon", timestepSpacing: "leading" },
-  ...{ stepsOffset: 0, clipSample: false, clipSampleRange: 1, thresholding: false, dynamicThresholdingRatio: 0.995 },
-  ...{ sampleMaxValue: 1, varianceType: "fixedSmall", eta: 0, setAlphaToOne: true, useKarrasSigmas: false },
-  ...{ finalSigmasType: "zero", solverOrder: 2, solverType: "midpoint", lowerOrderFinal: true, shift: 1 },
+  betas: [],
+  trainSteps: 1000,
+  betaSchedule: "linear",
+  predictionType: "epsilon",
+  timestepSpacing: "leading",
+  stepsOffset: 0,
+  clipSample: false,
+  clipSampleRange: 1,
+  thresholding: false,
+  dynamicThresholdingRatio: 0.995,
+  sampleMaxValue: 1,
+  varianceType: "fixedSmall",
+  eta: 0,
+  setAlphaToOne: true,
+  useKarrasSigmas: false,
+  finalSigmasType: "zero",
+  solverOrder: 2,
+  solverType: "midpoint",
+  lowerOrderFinal: true,
+  shift: 1,
   stochasticSampling: false,
 } as const satisfies MethodOptions;
 

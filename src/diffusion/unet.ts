@@ -312,8 +312,15 @@ function levelsOf(options: Options): Level[] {
     if (channels % groups !== 0) throw wrong(`expected ${groups} groups to divide ${channels} channels`);
     if (channels % heads[at] !== 0) throw wrong(`expected ${heads[at]} heads to divide ${channels} channels`);
     return {
-      ...{ ...layerOptions(options), channels, heads: heads[at], layers: layers[at], groups, linearProjection },
-      ...{ timeWidth: 4 * blockOutChannels[0], contextWidth: options.contextWidth ?? undefined, eps: normEps },
+      ...layerOptions(options),
+      channels,
+      heads: heads[at],
+      layers: layers[at],
+      groups,
+      linearProjection,
+      timeWidth: 4 * blockOutChannels[0],
+      contextWidth: options.contextWidth ?? undefined,
+      eps: normEps,
     };
   });
 }

@@ -18,7 +18,9 @@ export function broadcastCall(operation: string, x: Tensor, src: number, inPlace
   if (inPlace) checkTarget(operation, x, []);
   const local = rank === src ? ownCopy(x) : ownEmpty(x.shape, x.dtype, operation);
   return {
-    ...{ operation, x, from: local },
+    operation,
+    x,
+    from: local,
     description: `broadcast ${x.describe()} from rank ${src}`,
     *steps({ mpi, everyone }) {
       yield mpi.broadcast(operation, everyone, elementsOf(operation, local), src);
@@ -41,7 +43,9 @@ export function allGatherCall(operation: string, x: Tensor): Call {
   const from = held(x);
   const [rows = 1, ...others] = x.shape;
   return {
-    ...{ operation, x, from },
+    operation,
+    x,
+    from,
     description: `allGather ${x.describe()}`,
     *steps({ mpi, everyone }) {
       const result = ownEmpty([worldSize * rows, ...others], x.dtype, operation);
@@ -82,7 +86,9 @@ export function allToAllCall(operation: string, x: Tensor): Call {
   partShape(operation, x, worldSize);
   const from = held(x);
   return {
-    ...{ operation, x, from },
+    operation,
+    x,
+    from,
     description: `allToAll ${x.describe()}`,
     *steps({ mpi, everyone }) {
       const result = ownEmpty(x.shape, x.dtype, operation);

@@ -74,8 +74,13 @@ export class Heartbeat {
       .map((other) => ({ rank: other, ...records[other] }))
       .filter((other) => other.port > 0);
     const order: Order = {
-      ...{ kind: "start", token: records[0].token, rank, others, interval },
-      ...{ silentIntervals: Math.ceil((seconds * 1000) / interval), silent: heartbeat.silent },
+      kind: "start",
+      token: records[0].token,
+      rank,
+      others,
+      interval,
+      silentIntervals: Math.ceil((seconds * 1000) / interval),
+      silent: heartbeat.silent,
     };
     if (port > 0) worker.postMessage(order);
     return heartbeat;

@@ -33,7 +33,9 @@ export function allReduceCall(operation: string, x: Tensor, op: ReduceOp, inPlac
   const isDirect = inPlace && x.isContiguous && x.storage.memory.device === "host" && x.dtype === reducedDType(x.dtype);
   const sum = isDirect ? keep(noGrad(() => detach(x))) : ownCopy(x, reducedDType(x.dtype));
   return {
-    ...{ operation, x, from: sum },
+    operation,
+    x,
+    from: sum,
     description: `allReduce ${x.describe()} ${op}`,
     *steps({ mpi, everyone }) {
       toWire(sum, reduction);
@@ -107,7 +109,9 @@ export function reduceScatterCall(operation: string, x: Tensor, op: ReduceOp): C
   const reduction = reductionOf(op);
   const sum = ownCopy(x, reducedDType(x.dtype));
   return {
-    ...{ operation, x, from: sum },
+    operation,
+    x,
+    from: sum,
     description: `reduceScatter ${x.describe()} ${op}`,
     *steps({ mpi, everyone }) {
       toWire(sum, reduction);

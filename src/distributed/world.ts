@@ -152,7 +152,8 @@ async function join(launch: Launch | undefined, options: JoinOptions): Promise<W
   const isCrowded = local.length > processorLimit().count;
   const everyone = mpi.duplicate(mpi.world);
   const { nccl, reason } = agree({
-    ...{ rank, size },
+    rank,
+    size,
     exchangeTexts: (text) => exchangeTexts(mpi, size, text),
     broadcast: (bytes) => broadcastBytes(mpi, bytes),
   });
@@ -164,28 +165,31 @@ async function join(launch: Launch | undefined, options: JoinOptions): Promise<W
     hosts: peers.map(({ host }) => host),
     pids: peers.map(({ pid }) => pid),
     library: mpi.version(),
-    ...{ nccl: nccl?.library.name, whyNotNccl: nccl === undefined ? reason : undefined },
+    nccl: nccl?.library.name,
+    whyNotNccl: nccl === undefined ? reason : undefined,
     connection: {
       mpi,
       queue: new Queue({ mpi, size, isChecked: check && size > 1, timeout, isCrowded, lost }),
       everyone,
       pairs: mpi.duplicate(mpi.world),
       heartbeat,
-      ...{ overMpi: mpiExchange(mpi, everyone), overNccl: nccl && ncclExchange(nccl), nccl },
+      overMpi: mpiExchange(mpi, everyone),
+      overNccl: nccl && ncclExchange(nccl),
+      nccl,
     },
   };
 }
 
 const alone = (): World => ({
-  ...{
-    rank: 0,
-    worldSize: 1,
-    localRank: 0,
-    localSize: 1,
-    hosts: [ownPeer().host],
-    pids: [process.pid],
-    ...{ library: undefined, nccl: undefined, whyNotNccl: "there is one process" },
-  },
+  rank: 0,
+  worldSize: 1,
+  localRank: 0,
+  localSize: 1,
+  hosts: [ownPeer().host],
+  pids: [process.pid],
+  library: undefined,
+  nccl: undefined,
+  whyNotNccl: "there is one process",
   connection: undefined,
 });
 

@@ -105,7 +105,11 @@ export abstract class Transform {
 }
 
 const [expParameters, sigmoidParameters, tanhParameters, stickParameters, choleskyParameters] = [
-  ...["ExpTransform", "SigmoidTransform", "TanhTransform", "StickBreakingTransform", "LowerCholeskyTransform"],
+  "ExpTransform",
+  "SigmoidTransform",
+  "TanhTransform",
+  "StickBreakingTransform",
+  "LowerCholeskyTransform",
 ].map((name) => parameters(name, {}));
 
 /**

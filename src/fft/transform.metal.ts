@@ -77,8 +77,19 @@ function launchLines(operands: Operands, rows: Rows, steps: Steps): TicketRange 
     operands: [reads(x), reads(table), writes(out)],
     parameters: fftParameters.bytes({
       ...steps,
-      ...{ lines, inner, inRow: from.row, outRow: to.row, inLength: from.length, outLength: to.length },
-      ...{ rowLength, tableStart, group, passes: radices.length, radices, flags, scale },
+      lines,
+      inner,
+      inRow: from.row,
+      outRow: to.row,
+      inLength: from.length,
+      outLength: to.length,
+      rowLength,
+      tableStart,
+      group,
+      passes: radices.length,
+      radices,
+      flags,
+      scale,
     }),
     threadgroups: [Math.ceil(lines / group)],
     threadgroup: Math.ceil((group * steps.length) / PER_THREAD / 32) * 32,
@@ -115,14 +126,21 @@ function transformAny(operands: Operands, rows: Rows, inverse: boolean): TicketR
   const first = transformRows(
     { ...operands, out: spectrum },
     {
-      ...{ ...rows, length: padded, scale: 1, tableStart: length },
-      ...{ from: { ...begin, flags: begin.flags | CHIRP_INPUT }, to: { ...middle, flags: CHIRP_OUTPUT } },
+      ...rows,
+      length: padded,
+      scale: 1,
+      tableStart: length,
+      from: { ...begin, flags: begin.flags | CHIRP_INPUT },
+      to: { ...middle, flags: CHIRP_OUTPUT },
     },
   );
   const last = transformRows(
     { ...operands, x: spectrum },
     {
-      ...{ ...rows, length: padded, tableStart: 0, from: { ...middle, flags: SWAP_INPUT } },
+      ...rows,
+      length: padded,
+      tableStart: 0,
+      from: { ...middle, flags: SWAP_INPUT },
       to: { ...end, flags: end.flags | SWAP_RESULT | CHIRP_OUTPUT },
     },
   );

@@ -89,6 +89,9 @@ export interface Capture {
 /** The recording of the running function; null if there is none. */
 export let capture: Capture | null = null;
 
+/** Returns {@link capture} for modules in other bundles of the package, which can't share a variable. */
+export const currentCapture = (): Capture | null => capture;
+
 /** Starts or ends a recording. */
 export function setCapture(next: Capture | null): void {
   capture = next;

@@ -12,9 +12,12 @@ type Compiler = <Arguments extends readonly unknown[], Result>(
   state: readonly object[],
 ) => Compiled<Arguments, Result>;
 
-/** The compiler; null if only parts of the package were loaded. */
-export let compiler: Compiler | null = null;
+let registered: Compiler | null = null;
 
+/** Returns the compiler; null if only parts of the package were loaded. */
+export const compiler = (): Compiler | null => registered;
+
+/** Registers the compiler. */
 export function setCompiler(given: Compiler): void {
-  compiler = given;
+  registered = given;
 }

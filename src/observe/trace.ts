@@ -53,9 +53,16 @@ export class Trace implements Recorder {
     const { tickets, failure } = more;
     const shapes = { inputs: inputs.map(kindOf), outputs: outputs.map(kindOf) };
     this.add({
-      ...{ ph: "X", name: operation, cat: backend, ts: start * 1000, dur: milliseconds * 1000 },
+      ph: "X",
+      name: operation,
+      cat: backend,
+      ts: start * 1000,
+      dur: milliseconds * 1000,
       args: {
-        ...{ backend, reason, ...shapes, copies },
+        backend,
+        reason,
+        ...shapes,
+        copies,
         ...(within && { within: within.replace(/: $/, "") }),
         ...(tickets && tickets.last > 0 && { tickets: [tickets.first, tickets.last] }),
         ...(failure !== undefined && { failure: failure instanceof Error ? failure.message : String(failure) }),

@@ -115,8 +115,17 @@ function constantOf({ operator, domain, outputs, attributes: [first] }: NodeProt
 }
 
 const int64Proto = (ints: bigint[], dims: number[]): TensorProto => ({
-  ...{ dims, dataType: 7, name: "", ints, floats: [], doubles: [], strings: [] },
-  ...{ raw: undefined, range: undefined, external: [], isExternal: false },
+  dims,
+  dataType: 7,
+  name: "",
+  ints,
+  floats: [],
+  doubles: [],
+  strings: [],
+  raw: undefined,
+  range: undefined,
+  external: [],
+  isExternal: false,
 });
 
 function buildSteps(
@@ -148,9 +157,13 @@ function buildStep(node: NodeProto, known: (name: string) => boolean, context: C
   });
   const domain = domainOf(node.domain);
   return {
-    ...{ operator: node.operator, name: node.name || node.outputs[0] || node.operator },
-    ...{ compute: operatorOf(node, new Map(values), context), attributes: attributesOf(values) },
-    ...{ opset: context.opsets.get(domain) ?? 1, inputs: node.inputs, outputs: node.outputs },
+    operator: node.operator,
+    name: node.name || node.outputs[0] || node.operator,
+    compute: operatorOf(node, new Map(values), context),
+    attributes: attributesOf(values),
+    opset: context.opsets.get(domain) ?? 1,
+    inputs: node.inputs,
+    outputs: node.outputs,
     isFunction: context.functions.has(keyOf(node.domain, node.operator, node.overload)),
   };
 }

@@ -25,15 +25,31 @@ export const forgotten = (x: Tensor): Tensor => (keptType(x) === undefined ? x :
 
 /** Operators that move elements of their first input. */
 const moving: ReadonlySet<string> = new Set([
-  ...["Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather", "GatherElements", "GatherND"],
-  ...["Pad", "Reshape", "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "SpaceToDepth", "Split"],
-  ...["Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze"],
+  "Compress",
+  "Concat",
+  "DepthToSpace",
+  "Expand",
+  "Flatten",
+  "Gather",
+  "GatherElements",
+  "GatherND",
+  "Pad",
+  "Reshape",
+  "ReverseSequence",
+  "ScatterElements",
+  "ScatterND",
+  "Slice",
+  "SpaceToDepth",
+  "Split",
+  "Squeeze",
+  "Tile",
+  "Transpose",
+  "Trilu",
+  "Unsqueeze",
 ]);
 
 /** Operators whose results have the input's type, and wrap on overflow. */
-const wrapping: ReadonlySet<string> = new Set([
-  ...["Abs", "Add", "BitShift", "BitwiseNot", "Mul", "Neg", "Sub", "Sum"],
-]);
+const wrapping: ReadonlySet<string> = new Set(["Abs", "Add", "BitShift", "BitwiseNot", "Mul", "Neg", "Sub", "Sum"]);
 
 /**
  * Records the types of an operator's results.

@@ -159,7 +159,10 @@ export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>],
       sizes.reduce((sum, x) => sum + x.size * bytesOf(x.dtype), 0) +
       quantized.reduce((sum, { byteLength }) => sum + byteLength, 0);
     return [
-      ...["inputs", ...inputs.map(line), "outputs", ...outputs.map(line)],
+      "inputs",
+      ...inputs.map(line),
+      "outputs",
+      ...outputs.map(line),
       `operators: ${counts.map(([operator, count]) => `${operator} ${count}`).join(", ")}`,
       `weights: ${counted(sizes.length + quantized.length, "tensor")}, ${(bytes / 1e6).toFixed(1)} MB`,
     ].join("\n");

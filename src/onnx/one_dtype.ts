@@ -52,9 +52,18 @@ export function finite(x: Tensor, dtype: OnnxFloat): Tensor {
  * dtype.
  */
 const WIDE: ReadonlySet<string> = new Set([
-  ...["BitCast", "DeformConv", "NonMaxSuppression"],
-  ...["Pow", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceProd", "ReduceSum"],
-  ...["ReduceSumSquare"],
+  "BitCast",
+  "DeformConv",
+  "NonMaxSuppression",
+  "Pow",
+  "ReduceL1",
+  "ReduceL2",
+  "ReduceLogSum",
+  "ReduceLogSumExp",
+  "ReduceMean",
+  "ReduceProd",
+  "ReduceSum",
+  "ReduceSumSquare",
 ]);
 
 const toFloat32 = (value: Value): Value =>

@@ -44,7 +44,11 @@ export async function drawGraph(drawn: Drawn): Promise<string> {
   const boxes = boxesOf(drawn);
   const graph = new graphlib.Graph({ multigraph: true });
   graph.setGraph({
-    ...{ rankdir: "TB", nodesep: 24, ranksep: 32, marginx: 16, marginy: 16 },
+    rankdir: "TB",
+    nodesep: 24,
+    ranksep: 32,
+    marginx: 16,
+    marginy: 16,
     ranker: boxes.size > LARGE ? "longest-path" : "tight-tree",
   });
   for (const [id, box] of boxes) graph.setNode(id, sizeOf(box));

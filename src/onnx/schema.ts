@@ -166,8 +166,17 @@ const entry = message<StringEntry>(() => ({ key: "", value: "" }), {
 /** Reads a TensorProto that stands alone, such as an input of a test. */
 export const tensorProto = message<TensorProto>(
   () => ({
-    ...{ dims: [], dataType: 0, name: "", floats: [], ints: [], doubles: [], strings: [], raw: undefined },
-    ...{ range: undefined, external: [], isExternal: false },
+    dims: [],
+    dataType: 0,
+    name: "",
+    floats: [],
+    ints: [],
+    doubles: [],
+    strings: [],
+    raw: undefined,
+    range: undefined,
+    external: [],
+    isExternal: false,
   }),
   {
     1: (it, reader) => numbersInto(it.dims, reader),
@@ -244,9 +253,21 @@ const value = message<ValueProto>(() => ({ name: "", type: undefined }), {
 });
 
 const emptyAttribute = (): AttributeProto => ({
-  ...{ name: "", reference: "", type: 0, float: 0, int: 0n, bytes: new Uint8Array() },
-  ...{ tensor: undefined, sparse: undefined, graph: undefined, typeProto: undefined },
-  ...{ floats: [], ints: [], strings: [], tensors: [], graphs: [] },
+  name: "",
+  reference: "",
+  type: 0,
+  float: 0,
+  int: 0n,
+  bytes: new Uint8Array(),
+  tensor: undefined,
+  sparse: undefined,
+  graph: undefined,
+  typeProto: undefined,
+  floats: [],
+  ints: [],
+  strings: [],
+  tensors: [],
+  graphs: [],
 });
 
 const attributeFields: Readonly<Record<number, Read<AttributeProto>>> = {
@@ -312,8 +333,15 @@ const opset = message<OpsetProto>(() => ({ domain: "", version: 0 }), {
 
 const functionProto = message<FunctionProto>(
   () => ({
-    ...{ name: "", domain: "", overload: "", inputs: [], outputs: [], attributes: [] },
-    ...{ defaults: [], nodes: [], opsets: [] },
+    name: "",
+    domain: "",
+    overload: "",
+    inputs: [],
+    outputs: [],
+    attributes: [],
+    defaults: [],
+    nodes: [],
+    opsets: [],
   }),
   {
     1: (it, reader) => (it.name = reader.readString()),

@@ -24,8 +24,18 @@ type NewStep = Omit<Step, "last">;
 
 /** Operators whose inputs after the first are always weights, even scalars. */
 const WEIGHTED: ReadonlySet<string> = new Set([
-  ...["Conv", "ConvTranspose", "GRU", "Gemm", "GroupNormalization", "InstanceNormalization"],
-  ...["LSTM", "LayerNormalization", "MatMul", "PRelu", "RMSNormalization", "RNN"],
+  "Conv",
+  "ConvTranspose",
+  "GRU",
+  "Gemm",
+  "GroupNormalization",
+  "InstanceNormalization",
+  "LSTM",
+  "LayerNormalization",
+  "MatMul",
+  "PRelu",
+  "RMSNormalization",
+  "RNN",
 ]);
 
 /** Returns the steps of a graph and of its inner graphs. */

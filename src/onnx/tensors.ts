@@ -49,8 +49,12 @@ const elementTypes: Readonly<Record<number, ElementType>> = {
   12: { name: "uint32", dtype: "uint32", bits: 32 },
   13: { name: "uint64", dtype: "int64", bits: 64, wraps: { bits: 64, isSigned: false } },
   16: { name: "bfloat16", dtype: "bfloat16", bits: 16 },
-  ...{ 17: smallFloat("float8e4m3fn"), 18: smallFloat("float8e4m3fnuz"), 19: smallFloat("float8e5m2") },
-  ...{ 20: smallFloat("float8e5m2fnuz"), 23: smallFloat("float4e2m1"), 24: smallFloat("float8e8m0") },
+  17: smallFloat("float8e4m3fn"),
+  18: smallFloat("float8e4m3fnuz"),
+  19: smallFloat("float8e5m2"),
+  20: smallFloat("float8e5m2fnuz"),
+  23: smallFloat("float4e2m1"),
+  24: smallFloat("float8e8m0"),
   21: { name: "uint4", dtype: "uint8", bits: 4, wraps: { bits: 4, isSigned: false } },
   22: { name: "int4", dtype: "int8", bits: 4, wraps: { bits: 4, isSigned: true } },
   25: { name: "uint2", dtype: "uint8", bits: 2, wraps: { bits: 2, isSigned: false } },
@@ -59,7 +63,12 @@ const elementTypes: Readonly<Record<number, ElementType>> = {
 
 /** Names of the types without a counterpart, for messages. */
 const otherTypes: Readonly<Record<number, string>> = {
-  ...{ 0: "undefined", 8: "string", 14: "complex64", 15: "complex128", 27: "float6e2m3", 28: "float6e3m2" },
+  0: "undefined",
+  8: "string",
+  14: "complex64",
+  15: "complex128",
+  27: "float6e2m3",
+  28: "float6e3m2",
 };
 
 /** Returns an element type by its number; undefined if there is no counterpart. */

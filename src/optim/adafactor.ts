@@ -55,7 +55,10 @@ const adafactorParameters = optimizerParameters("Adafactor", defaults);
 
 /** Machine epsilon: the difference between 1 and the next number. */
 const precision: Readonly<Record<FloatDType, number>> = {
-  ...{ float64: 2 ** -52, float32: 2 ** -23, bfloat16: 2 ** -7, float16: 2 ** -10 },
+  float64: 2 ** -52,
+  float32: 2 ** -23,
+  bfloat16: 2 ** -7,
+  float16: 2 ** -10,
 };
 
 /**

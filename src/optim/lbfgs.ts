@@ -277,7 +277,9 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const rows = (of: (change: Change) => Tensor): Tensor =>
       changes.length > 0 ? stack(changes.map(of)) : zeros([0, direction.size], { dtype: direction.dtype });
     const tensors = {
-      ...{ direction, previousGradient: gradient, numbers: tensor(Float64Array.from(numbers)) },
+      direction,
+      previousGradient: gradient,
+      numbers: tensor(Float64Array.from(numbers)),
       gradientChanges: rows((change) => change.gradient),
       parameterChanges: rows((change) => change.parameters),
     };

@@ -54,14 +54,19 @@ const wholes = array(whole, MAX_PARAMETERS);
  * each parameter's first chunk: the chunks of the first parameter come before those of the second, and so on.
  */
 export const updateParameters = struct("Update", "optim/update.metal", {
-  ...{ parameters: whole, plane: whole, sizes: wholes, starts: wholes },
+  parameters: whole,
+  plane: whole,
+  sizes: wholes,
+  starts: wholes,
   ...perCoefficient(() => array(real, MAX_PARAMETERS)),
   firstChunks: wholes,
 });
 
 /** Returns the values of {@link updateParameters} except `firstChunks`. */
 export const fieldsOf = ({ plane, members }: UpdateAttributes, sizes: readonly number[]) => ({
-  ...{ parameters: members.length, plane, sizes },
+  parameters: members.length,
+  plane,
+  sizes,
   starts: members.map(({ start }) => start),
   ...perCoefficient((name) => members.map(({ coefficients }) => coefficients[name])),
 });
@@ -70,11 +75,19 @@ export const fieldsOf = ({ plane, members }: UpdateAttributes, sizes: readonly n
 export const updateCall = cpuRowsCall(
   "update",
   {
-    ...{ rule: oneOf(updateRules), hasMaster: flag, dtype, gradientDType: dtype },
-    ...{ plane: whole, size: whole, start: whole },
+    rule: oneOf(updateRules),
+    hasMaster: flag,
+    dtype,
+    gradientDType: dtype,
+    plane: whole,
+    size: whole,
+    start: whole,
     ...perCoefficient(() => real),
-    ...{ stateBeforeOffset: whole, stateAfterOffset: whole },
-    ...{ beforeOffset: whole, gradientOffset: whole, afterOffset: whole },
+    stateBeforeOffset: whole,
+    stateAfterOffset: whole,
+    beforeOffset: whole,
+    gradientOffset: whole,
+    afterOffset: whole,
   },
   ["stateBefore", "stateAfter", "before", "gradient", "after"],
 );

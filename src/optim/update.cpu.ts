@@ -9,9 +9,18 @@ export const updateCpu: Implementation<UpdateAttributes> = {
       const [old, gradient, target] = [before[index], gradients[index], after[index]];
       const values = {
         ...coefficients,
-        ...{ rule, hasMaster, dtype: old.dtype, gradientDType: gradient.dtype, plane, size: target.size, start },
-        ...{ stateBeforeOffset: stateBefore?.offset ?? 0, stateAfterOffset: stateAfter?.offset ?? 0 },
-        ...{ beforeOffset: old.offset, gradientOffset: gradient.offset, afterOffset: target.offset },
+        rule,
+        hasMaster,
+        dtype: old.dtype,
+        gradientDType: gradient.dtype,
+        plane,
+        size: target.size,
+        start,
+        stateBeforeOffset: stateBefore?.offset ?? 0,
+        stateAfterOffset: stateAfter?.offset ?? 0,
+        beforeOffset: old.offset,
+        gradientOffset: gradient.offset,
+        afterOffset: target.offset,
       };
       return { values, operands: [stateBefore, stateAfter, old, gradient, target] };
     });

@@ -9,9 +9,20 @@ import { iq4_nl, mxfp4 } from "./ggml/tables.ts";
 
 /** All block formats. */
 export const blockFormats = {
-  ...{ q4_0, q4_1, q5_0, q5_1, q8_0 },
-  ...{ q2_K, q3_K, q4_K, q5_K, q6_K },
-  ...{ iq4_nl, mxfp4, f16, bf16 },
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q8_0,
+  q2_K,
+  q3_K,
+  q4_K,
+  q5_K,
+  q6_K,
+  iq4_nl,
+  mxfp4,
+  f16,
+  bf16,
 } as const satisfies Record<string, BlockFormat>;
 
 /** The name of a block format, as in GGML. */

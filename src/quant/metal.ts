@@ -27,7 +27,9 @@ function rowBytesOf({ format, columns }: WeightAttributes): number {
 
 /** Returns the values of `QuantWeights`. */
 export const weightsStruct = (attributes: WeightAttributes) => ({
-  ...{ rows: attributes.rows, columns: attributes.columns, rowBytes: rowBytesOf(attributes) },
+  rows: attributes.rows,
+  columns: attributes.columns,
+  rowBytes: rowBytesOf(attributes),
 });
 
 /** Returns function constants 0 to 5, which specialize a kernel for one format. */

@@ -35,8 +35,13 @@ export const weightInputs = ({ parts: { packed, scales, biases } }: QuantizedTen
 
 /** The first fields of every call on weights; `offsets` belong to packed values, scales and biases. */
 const weightFields = {
-  ...{ packing: oneOf(packings), scaleDtype: dtype },
-  ...{ bits: whole, group: whole, rows: whole, columns: whole, offsets: array(whole, 3) },
+  packing: oneOf(packings),
+  scaleDtype: dtype,
+  bits: whole,
+  group: whole,
+  rows: whole,
+  columns: whole,
+  offsets: array(whole, 3),
 };
 
 const affineOf = (format: QuantizedFormat): Pick<AffineFormat, "bits" | "groupSize"> | undefined =>
@@ -50,7 +55,8 @@ export function weightValues({ format, rows, columns }: WeightAttributes, weight
     scaleDtype: scales?.dtype ?? "float32",
     bits: affineOf(format)?.bits ?? 0,
     group: affineOf(format)?.groupSize ?? 0,
-    ...{ rows, columns },
+    rows,
+    columns,
     offsets: [packed.offset, scales?.offset ?? 0, biases?.offset ?? 0],
   } as const;
 }
@@ -63,7 +69,9 @@ export const weightOperands = ([packed, scales, biases]: readonly Tensor[]): (Te
 ];
 
 export const dequantizeCall = cpuCall("dequantize", { ...weightFields, dtype }, [
-  ...["packed", "scales", "biases"],
+  "packed",
+  "scales",
+  "biases",
   "output",
 ]);
 
@@ -90,13 +98,17 @@ export const quantizedMatmulCall = cpuCall(
 export const quantizedSwigluCall = cpuCall(
   "quantizedSwiglu",
   {
-    ...{ ...weightFields, dtype, ...rowFields, isFast: flag, activation: oneOf(gateActivations) },
-    ...{ upOffsets: array(whole, 3), hasGateBias: flag, hasUpBias: flag, biasOffsets: array(whole, 2) },
+    ...weightFields,
+    dtype,
+    ...rowFields,
+    isFast: flag,
+    activation: oneOf(gateActivations),
+    upOffsets: array(whole, 3),
+    hasGateBias: flag,
+    hasUpBias: flag,
+    biasOffsets: array(whole, 2),
   },
-  [
-    ...["gatePacked", "gateScales", "gateBiases", "upPacked", "upScales", "upBiases"],
-    ...["x", "gateBias", "upBias", "output"],
-  ],
+  ["gatePacked", "gateScales", "gateBiases", "upPacked", "upScales", "upBiases", "x", "gateBias", "upBias", "output"],
 );
 
 const weightMembers = cpuMembers(weightFields);
@@ -117,13 +129,32 @@ const weights: Field<ValuesOf<typeof weightFields>> = {
 export const quantizedProjectionsCall = cpuCall(
   "quantizedProjections",
   {
-    ...{ dtype, ...rowFields, isFast: flag, first: weights, second: weights, third: weights },
-    ...{ hasBias: array(flag, 3), biasOffsets: array(whole, 3) },
+    dtype,
+    ...rowFields,
+    isFast: flag,
+    first: weights,
+    second: weights,
+    third: weights,
+    hasBias: array(flag, 3),
+    biasOffsets: array(whole, 3),
   },
   [
-    ...["firstPacked", "firstScales", "firstBiases", "secondPacked", "secondScales", "secondBiases"],
-    ...["thirdPacked", "thirdScales", "thirdBiases", "x", "firstBias", "secondBias", "thirdBias"],
-    ...["firstOutput", "secondOutput", "thirdOutput"],
+    "firstPacked",
+    "firstScales",
+    "firstBiases",
+    "secondPacked",
+    "secondScales",
+    "secondBiases",
+    "thirdPacked",
+    "thirdScales",
+    "thirdBiases",
+    "x",
+    "firstBias",
+    "secondBias",
+    "thirdBias",
+    "firstOutput",
+    "secondOutput",
+    "thirdOutput",
   ],
 );
 
@@ -132,6 +163,10 @@ export const quantWeights = struct("QuantWeights", "quant/weights.h", { rows: wh
 
 /** The kernel struct of a product with weights. Each SIMD-group processes `ownRows` rows of the weights. */
 export const quantProduct = struct("QuantProduct", "quant/product.h", {
-  ...{ weights: quantWeights, count: whole, batchRows: whole, xStrides: array(whole, 3), xStart: whole },
+  weights: quantWeights,
+  count: whole,
+  batchRows: whole,
+  xStrides: array(whole, 3),
+  xStart: whole,
   ownRows: whole,
 });

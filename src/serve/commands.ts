@@ -83,7 +83,9 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
     for (const signal of signals) process.on(signal, end);
     const served = await loadAnyServed(path, optionsOf(flags), flags.name);
     const server = await ModelServer.start(served, {
-      ...{ host: flags.host, port: flags.port, origins: flags.cors },
+      host: flags.host,
+      port: flags.port,
+      origins: flags.cors,
       key: flags.key ?? environment("ORCHARD_SERVE_KEY"),
       batcher: { slots: flags.slots, queue: flags.queue, cache: flags.cache },
       limits: {

@@ -38,7 +38,8 @@ export async function encoderEmbeddings(
   const values = await vectors.data();
   const width = vectors.shape[1];
   const data = items.map((_, index) => ({
-    ...{ object: "embedding", index },
+    object: "embedding",
+    index,
     embedding: written(values.slice(index * width, (index + 1) * width), encoding_format),
   }));
   const usage = { prompt_tokens: count, total_tokens: count };
@@ -104,7 +105,8 @@ export async function rerankings(
   const count = countOf(tokenizer, limits, texts, "documents", queryLength);
   const ranked = await rerank(encoder, query, texts, { topK: top_n });
   const results = ranked.map(({ index, score }) => ({
-    ...{ index, relevance_score: score },
+    index,
+    relevance_score: score,
     ...(return_documents && { document: { text: texts[index] } }),
   }));
   const usage = { prompt_tokens: count, total_tokens: count };

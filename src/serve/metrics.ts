@@ -16,7 +16,9 @@ export class Metrics {
   private readonly generatedTokens = this.counter("generated_tokens_total", "Tokens that were generated");
   private readonly outcomes = this.counter("texts_total", "Generated texts by how they ended", ["outcome"]);
   private readonly seconds = new Histogram({
-    ...{ name: "orchard_request_seconds", help: "From a request to the end of its answer", buckets: SECONDS },
+    name: "orchard_request_seconds",
+    help: "From a request to the end of its answer",
+    buckets: SECONDS,
     registers: [this.registry],
   });
 
@@ -51,7 +53,9 @@ export class Metrics {
 
   private gauge(name: string, help: string, value: () => number): void {
     new Gauge({
-      ...{ name: `orchard_${name}`, help, registers: [this.registry] },
+      name: `orchard_${name}`,
+      help,
+      registers: [this.registry],
       collect() {
         this.set(value());
       },

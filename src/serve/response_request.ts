@@ -81,8 +81,17 @@ const { temperature, top_p, top_logprobs, parallel_tool_calls, stream } = chatRe
 const includable = z.enum(["message.output_text.logprobs", "reasoning.encrypted_content"]);
 
 export const responseRequest = z.strictObject({
-  ...{ model: z.string(), temperature, top_p, top_logprobs, parallel_tool_calls, stream },
-  ...{ user: anything, metadata: anything, store: anything, service_tier: anything, safety_identifier: anything },
+  model: z.string(),
+  temperature,
+  top_p,
+  top_logprobs,
+  parallel_tool_calls,
+  stream,
+  user: anything,
+  metadata: anything,
+  store: anything,
+  service_tier: anything,
+  safety_identifier: anything,
   prompt_cache_key: ignored.prompt_cache_key,
   prompt_cache_retention: ignored.prompt_cache_retention,
   prompt_cache_options: ignored.prompt_cache_options,
@@ -109,7 +118,12 @@ export const hasChances = ({ include, top_logprobs }: ResponseRequest): boolean 
 export function chatOf(request: ResponseRequest): ChatRequest {
   const { model, temperature, top_p, stream, parallel_tool_calls, max_output_tokens, top_logprobs } = request;
   return {
-    ...{ model, temperature, top_p, stream, parallel_tool_calls, top_logprobs },
+    model,
+    temperature,
+    top_p,
+    stream,
+    parallel_tool_calls,
+    top_logprobs,
     ...unused,
     max_tokens: max_output_tokens,
     logprobs: hasChances(request),
@@ -122,9 +136,18 @@ export function chatOf(request: ResponseRequest): ChatRequest {
 
 /** Fields of chats that this API lacks. */
 const unused = {
-  ...{ stream_options: undefined, top_k: undefined, min_p: undefined, repetition_penalty: undefined },
-  ...{ presence_penalty: undefined, frequency_penalty: undefined, logit_bias: undefined, n: undefined },
-  ...{ seed: undefined, stop: undefined, modalities: undefined, max_completion_tokens: undefined },
+  stream_options: undefined,
+  top_k: undefined,
+  min_p: undefined,
+  repetition_penalty: undefined,
+  presence_penalty: undefined,
+  frequency_penalty: undefined,
+  logit_bias: undefined,
+  n: undefined,
+  seed: undefined,
+  stop: undefined,
+  modalities: undefined,
+  max_completion_tokens: undefined,
 };
 
 type Message = ChatRequest["messages"][number];

@@ -160,11 +160,25 @@ function baseOf(model: string, request: ResponseRequest): object {
   const { instructions, max_output_tokens, parallel_tool_calls, temperature, tool_choice, tools, top_p, text } =
     request;
   return {
-    ...{ id: idOf("resp"), object: "response", created_at: now(), model, error: null, incomplete_details: null },
-    ...{ instructions: instructions ?? null, max_output_tokens: max_output_tokens ?? null, metadata: {} },
-    ...{ parallel_tool_calls: parallel_tool_calls ?? true, previous_response_id: null, store: false },
-    ...{ temperature: temperature ?? null, top_p: top_p ?? null, truncation: "disabled", usage: null },
-    ...{ tool_choice: tool_choice ?? "auto", tools: tools ?? [], text: { format: text?.format ?? { type: "text" } } },
+    id: idOf("resp"),
+    object: "response",
+    created_at: now(),
+    model,
+    error: null,
+    incomplete_details: null,
+    instructions: instructions ?? null,
+    max_output_tokens: max_output_tokens ?? null,
+    metadata: {},
+    parallel_tool_calls: parallel_tool_calls ?? true,
+    previous_response_id: null,
+    store: false,
+    temperature: temperature ?? null,
+    top_p: top_p ?? null,
+    truncation: "disabled",
+    usage: null,
+    tool_choice: tool_choice ?? "auto",
+    tools: tools ?? [],
+    text: { format: text?.format ?? { type: "text" } },
   };
 }
 

@@ -72,9 +72,15 @@ const biases = z.custom<Record<string, number>>(
 /** Accepts any value, for fields that do not change the text: those about OpenAI's service, and hints. */
 export const anything = z.unknown().optional();
 export const ignored = {
-  ...{ user: anything, metadata: anything, store: anything, service_tier: anything, safety_identifier: anything },
-  ...{ prompt_cache_key: anything, prompt_cache_retention: anything, prompt_cache_options: anything },
-  ...{ prediction: anything },
+  user: anything,
+  metadata: anything,
+  store: anything,
+  service_tier: anything,
+  safety_identifier: anything,
+  prompt_cache_key: anything,
+  prompt_cache_retention: anything,
+  prompt_cache_options: anything,
+  prediction: anything,
 };
 
 /** Parameters of both kinds of completions. */

@@ -56,8 +56,11 @@ export async function speechAnswer(
   const hasWords = format === "verbose_json" && granularities.includes("word");
   try {
     const result = await transcribe(speech, audio, {
-      ...{ task, language: form.language || undefined, initialPrompt: form.prompt || undefined },
-      ...{ wordTimestamps: hasWords, signal },
+      task,
+      language: form.language || undefined,
+      initialPrompt: form.prompt || undefined,
+      wordTimestamps: hasWords,
+      signal,
       // as in OpenAI's API, 0 means that a window that fails is retried at a higher temperature
       temperature: form.temperature === 0 ? undefined : form.temperature,
     });
@@ -121,7 +124,10 @@ function written(
       return plain(formatTranscription(result, format));
     case "verbose_json":
       return Response.json({
-        ...{ task, language: nameOf(language), duration, text: text.trim() },
+        task,
+        language: nameOf(language),
+        duration,
+        text: text.trim(),
         ...(granularities.includes("segment") && { segments: segments.map(segmentOf) }),
         ...(granularities.includes("word") && {
           words: segments.flatMap(({ words = [] }) =>
@@ -141,7 +147,14 @@ const nameOf = (code: string): string =>
   (new Intl.DisplayNames(["en"], { type: "language" }).of(code) ?? code).toLowerCase();
 
 const segmentOf = (segment: TranscriptionSegment) => ({
-  ...{ id: segment.id, seek: segment.seek, start: segment.start, end: segment.end, text: segment.text },
-  ...{ tokens: segment.tokens, temperature: segment.temperature, avg_logprob: segment.averageLogProbability },
-  ...{ compression_ratio: segment.compressionRatio, no_speech_prob: segment.noSpeechProbability },
+  id: segment.id,
+  seek: segment.seek,
+  start: segment.start,
+  end: segment.end,
+  text: segment.text,
+  tokens: segment.tokens,
+  temperature: segment.temperature,
+  avg_logprob: segment.averageLogProbability,
+  compression_ratio: segment.compressionRatio,
+  no_speech_prob: segment.noSpeechProbability,
 });

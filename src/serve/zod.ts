@@ -18,6 +18,19 @@ import {
 } from "zod";
 
 export const z = {
-  ...{ array, boolean, custom, discriminatedUnion, enum: enumeration, int, literal, never, number, object, record },
-  ...{ strictObject, string, union, unknown },
+  array,
+  boolean,
+  custom,
+  discriminatedUnion,
+  enum: enumeration,
+  int,
+  literal,
+  never,
+  number,
+  object,
+  record,
+  strictObject,
+  string,
+  union,
+  unknown,
 };

@@ -12,7 +12,10 @@ interface Step {
 }
 
 const split = (Regex: string, behavior: "Isolated" | "Removed"): Step => ({
-  ...{ type: "Split", pattern: { Regex }, behavior, invert: false },
+  type: "Split",
+  pattern: { Regex },
+  behavior,
+  invert: false,
 });
 const replace = (Regex: string, content: string): Step => ({ type: "Replace", pattern: { Regex }, content });
 

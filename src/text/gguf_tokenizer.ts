@@ -154,8 +154,12 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
     post_processor: beginning(vocabulary, true),
     added_tokens: addedTokens(vocabulary),
     model: {
-      ...{ type: "BPE", vocab: Object.fromEntries(ids), merges: merges.map(({ pair }) => pair) },
-      ...{ unk_token: unknown, fuse_unk: true, byte_fallback: true },
+      type: "BPE",
+      vocab: Object.fromEntries(ids),
+      merges: merges.map(({ pair }) => pair),
+      unk_token: unknown,
+      fuse_unk: true,
+      byte_fallback: true,
     },
   };
 }
@@ -163,7 +167,9 @@ function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
 /** Describes SentencePiece's unigram model. A splitter normalizes and splits texts like SentencePiece. */
 function unigram(vocabulary: Vocabulary): TokenizerJson {
   return {
-    ...{ normalizer: null, pre_tokenizer: null, decoder: spaces(vocabulary).decoder },
+    normalizer: null,
+    pre_tokenizer: null,
+    decoder: spaces(vocabulary).decoder,
     post_processor: beginning(vocabulary, false, true),
     added_tokens: addedTokens(vocabulary),
     model: {
@@ -184,8 +190,12 @@ function unigramSplitter(vocabulary: Vocabulary): Splitter {
   const unknown = unknownOf(vocabulary);
   const model: SentencePieceModel = {
     pieces: tokens.map((text, id) => ({ text, score: scores[id] ?? 0, type: types[id] ?? NORMAL })),
-    ...{ kind: "unigram", byteFallback: hasBytes(vocabulary), unknown, charsmap: Uint8Array.from(charsmap) },
-    ...{ addsPrefix: addsSpace(vocabulary), trimsSpaces: read("remove_extra_whitespaces") === true },
+    kind: "unigram",
+    byteFallback: hasBytes(vocabulary),
+    unknown,
+    charsmap: Uint8Array.from(charsmap),
+    addsPrefix: addsSpace(vocabulary),
+    trimsSpaces: read("remove_extra_whitespaces") === true,
   };
   const [normalize, split, known] = [normalizerOf(model), splitterOf(model), new Set(tokens)];
   const unknownText = tokens[unknown] ?? "";
@@ -206,16 +216,22 @@ function wordPiece(vocabulary: Vocabulary): TokenizerJson {
   const unknown = tokens[Number(read("unknown_token_id") ?? -1)] ?? "[UNK]";
   return {
     normalizer: {
-      ...{ type: "BertNormalizer", clean_text: true, handle_chinese_chars: true },
-      ...{ strip_accents: null, lowercase: !isCased },
+      type: "BertNormalizer",
+      clean_text: true,
+      handle_chinese_chars: true,
+      strip_accents: null,
+      lowercase: !isCased,
     },
     pre_tokenizer: { type: "BertPreTokenizer" },
     decoder: { type: "WordPiece", prefix: "##", cleanup: true },
     post_processor: between(vocabulary),
     added_tokens: addedTokens(vocabulary),
     model: {
-      ...{ type: "WordPiece", vocab: idsOf(original), unk_token: unknown },
-      ...{ continuing_subword_prefix: "##", max_input_chars_per_word: 100 },
+      type: "WordPiece",
+      vocab: idsOf(original),
+      unk_token: unknown,
+      continuing_subword_prefix: "##",
+      max_input_chars_per_word: 100,
     },
   };
 }

@@ -41,8 +41,11 @@ function normalized(text: string, normalize: (part: string) => string): Normaliz
     spans.push({ start: index, end: index + segment.length });
   }
   return {
-    ...{ bytes: Uint8Array.from(bytes), isSpace: Uint8Array.from(isSpace), spans },
-    ...{ isPunctuation: Uint8Array.from(isPunctuation), spanOf: Int32Array.from(spanOf) },
+    bytes: Uint8Array.from(bytes),
+    isSpace: Uint8Array.from(isSpace),
+    spans,
+    isPunctuation: Uint8Array.from(isPunctuation),
+    spanOf: Int32Array.from(spanOf),
   };
 }
 

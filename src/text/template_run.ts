@@ -146,7 +146,12 @@ function costOf({ value }: Value): number {
 
 /** Global functions of templates, as in the package. */
 const globals = {
-  ...{ true: true, True: true, false: false, False: false, none: null, None: null },
+  true: true,
+  True: true,
+  false: false,
+  False: false,
+  none: null,
+  None: null,
   raise_exception(message: unknown) {
     throw new Error(String(message));
   },
@@ -162,8 +167,13 @@ const globals = {
     const two = (value: number) => String(value).padStart(2, "0");
     const month = (length: "long" | "short") => new Intl.DateTimeFormat(undefined, { month: length }).format(now);
     const parts: Record<string, string> = {
-      ...{ "%Y": String(now.getFullYear()), "%m": two(now.getMonth() + 1), "%d": two(now.getDate()) },
-      ...{ "%H": two(now.getHours()), "%M": two(now.getMinutes()), "%b": month("short"), "%B": month("long") },
+      "%Y": String(now.getFullYear()),
+      "%m": two(now.getMonth() + 1),
+      "%d": two(now.getDate()),
+      "%H": two(now.getHours()),
+      "%M": two(now.getMinutes()),
+      "%b": month("short"),
+      "%B": month("long"),
       "%%": "%",
     };
     return format.replace(/%[YmdbBHM%]/g, (token) => parts[token]);

@@ -174,25 +174,34 @@ const isPiece = (value: unknown): boolean =>
 
 const models: Section = {
   BPE: {
-    ...{
-      vocab: ids,
-      merges: many("two strings, or a string with a space", isMerge),
-      unk_token: text,
-      fuse_unk: flag,
-      byte_fallback: flag,
-      ignore_merges: flag,
-    },
-    ...{ continuing_subword_prefix: text, continuing_subword_suffix: text, end_of_word_suffix: text, dropout: number },
+    vocab: ids,
+    merges: many("two strings, or a string with a space", isMerge),
+    unk_token: text,
+    fuse_unk: flag,
+    byte_fallback: flag,
+    ignore_merges: flag,
+    continuing_subword_prefix: text,
+    continuing_subword_suffix: text,
+    end_of_word_suffix: text,
+    dropout: number,
   },
   WordPiece: {
-    ...{ vocab: ids, unk_token: text, continuing_subword_prefix: text },
+    vocab: ids,
+    unk_token: text,
+    continuing_subword_prefix: text,
     max_input_chars_per_word: optional(aCount),
   },
   Unigram: { vocab: many("a string and a number", isPiece), unk_id: aCount, byte_fallback: flag },
 };
 
 const addedToken = object({
-  ...{ id: anId, content: someText, single_word: flag, lstrip: flag, rstrip: flag, normalized: flag, special: flag },
+  id: anId,
+  content: someText,
+  single_word: flag,
+  lstrip: flag,
+  rstrip: flag,
+  normalized: flag,
+  special: flag,
 });
 
 const whole = object({

@@ -101,7 +101,8 @@ class Run {
   private readonly pace = new Pace();
   private loss = Number.NaN;
   private heldOut: { readonly step: number; readonly loss: number; readonly bitsPerByte?: number | undefined } = {
-    ...{ step: -1, loss: Number.NaN },
+    step: -1,
+    loss: Number.NaN,
   };
   private isStopped = false;
   private bytesPerToken: { readonly text: number; readonly heldOut: number } | undefined;

@@ -107,8 +107,15 @@ const gpu = { layers: 6, heads: 6, width: 384, context: 256, batch: 64, steps: 5
  */
 const brief = {
   ...({ tokenizer: "bpe", prompt: "export interface" } as const),
-  ...{ steps: 1500, learningRate: 4e-3, finalLearningRate: 4e-4, warmup: 50 },
-  ...{ evaluateEvery: 300, saveEvery: 500, sampleEvery: 0, sampleTokens: 160, temperature: 0.5 },
+  steps: 1500,
+  learningRate: 4e-3,
+  finalLearningRate: 4e-4,
+  warmup: 50,
+  evaluateEvery: 300,
+  saveEvery: 500,
+  sampleEvery: 0,
+  sampleTokens: 160,
+  temperature: 0.5,
 } as const;
 
 /**

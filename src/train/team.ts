@@ -26,7 +26,12 @@ export class Team {
 
   /** A team of only this process. */
   static readonly alone = new Team({
-    ...{ rank: 0, worldSize: 1, hosts: [], pids: [], library: undefined, nccl: undefined },
+    rank: 0,
+    worldSize: 1,
+    hosts: [],
+    pids: [],
+    library: undefined,
+    nccl: undefined,
   });
 
   /** Joins the processes that an MPI launcher started. @throws {DistributedError} */

@@ -19,13 +19,21 @@ const pytorch = JSON.parse(readFileSync(fixture, "utf8")) as Readonly<Record<str
 
 /** PyTorch's names, where they differ. */
 const pytorchName: Readonly<Record<string, string>> = {
-  ...{ ReduceOnPlateau: "schedules.ReduceLROnPlateau", GradScaler: "amp.GradScaler", oneCycle: "schedules.OneCycleLR" },
-  ...{ "optim.step": "schedules.StepLR", "optim.multiStep": "schedules.MultiStepLR" },
-  ...{ "optim.polynomial": "schedules.PolynomialLR", "optim.cyclic": "schedules.CyclicLR" },
+  ReduceOnPlateau: "schedules.ReduceLROnPlateau",
+  GradScaler: "amp.GradScaler",
+  oneCycle: "schedules.OneCycleLR",
+  "optim.step": "schedules.StepLR",
+  "optim.multiStep": "schedules.MultiStepLR",
+  "optim.polynomial": "schedules.PolynomialLR",
+  "optim.cyclic": "schedules.CyclicLR",
   "optim.cosineWarmRestarts": "schedules.CosineAnnealingWarmRestarts",
 };
 const pytorchOption: Readonly<Record<string, string>> = {
-  ...{ floor: "etaMin", multiple: "TMult", warmupShare: "pctStart", stepsUp: "stepSizeUp", stepsDown: "stepSizeDown" },
+  floor: "etaMin",
+  multiple: "TMult",
+  warmupShare: "pctStart",
+  stepsUp: "stepSizeUp",
+  stepsDown: "stepSizeDown",
 };
 
 /**

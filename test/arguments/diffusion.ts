@@ -3,8 +3,13 @@ import { diffusion, Generator, ones, type Tensor, text, zeros } from "../../src/
 import type { Call, Calls } from "./upper.ts";
 
 const schedule = () => ({
-  ...{ trainSteps: 8, betaStart: 0.001, betaEnd: 0.5, betaSchedule: "scaledLinear", predictionType: "velocity" },
-  ...{ timestepSpacing: "trailing", stepsOffset: 0 },
+  trainSteps: 8,
+  betaStart: 0.001,
+  betaEnd: 0.5,
+  betaSchedule: "scaledLinear",
+  predictionType: "velocity",
+  timestepSpacing: "trailing",
+  stepsOffset: 0,
 });
 const clipping = { clipSample: true, clipSampleRange: 0.5 };
 const thresholding = { thresholding: true, dynamicThresholdingRatio: 0.5, sampleMaxValue: 2 };
@@ -23,10 +28,18 @@ const encoder = new diffusion.TextEncoder({ vocabularySize: 3, width: 2, layers:
 
 const tokenizer = new text.PretrainedTokenizer({
   model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
-  ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
+  normalizer: null,
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: { type: "ByteLevel" },
+  added_tokens: [],
 });
 const pipeline = new diffusion.Pipeline({
-  ...{ unet, vae, textEncoder: encoder, prompts: { tokenizer, padding: 0 }, dtype: "float32" },
+  unet,
+  vae,
+  textEncoder: encoder,
+  prompts: { tokenizer, padding: 0 },
+  dtype: "float32",
   schedulerFor: () => scheduler,
 });
 
@@ -72,9 +85,21 @@ export const diffusionCalls: Calls = {
     make(diffusion.UNet),
     () => [
       {
-        ...{ inChannels: 1, outChannels: 1, blockOutChannels: [2], attention: [true], midBlock: "residual" },
-        ...{ layersPerBlock: 1, heads: [1], transformerLayers: 1, contextWidth: 2, linearProjection: true, groups: 1 },
-        ...{ normEps: 0, flipSinToCos: false, freqShift: 0, dtype: "float32" },
+        inChannels: 1,
+        outChannels: 1,
+        blockOutChannels: [2],
+        attention: [true],
+        midBlock: "residual",
+        layersPerBlock: 1,
+        heads: [1],
+        transformerLayers: 1,
+        contextWidth: 2,
+        linearProjection: true,
+        groups: 1,
+        normEps: 0,
+        flipSinToCos: false,
+        freqShift: 0,
+        dtype: "float32",
       },
     ],
   ],
@@ -86,8 +111,16 @@ export const diffusionCalls: Calls = {
     make(diffusion.Autoencoder),
     () => [
       {
-        ...{ inChannels: 1, outChannels: 1, latentChannels: 1, blockOutChannels: [2], layersPerBlock: 1, groups: 1 },
-        ...{ scalingFactor: 0.5, midAttention: true, quantConv: false, postQuantConv: true },
+        inChannels: 1,
+        outChannels: 1,
+        latentChannels: 1,
+        blockOutChannels: [2],
+        layersPerBlock: 1,
+        groups: 1,
+        scalingFactor: 0.5,
+        midAttention: true,
+        quantConv: false,
+        postQuantConv: true,
       },
     ],
   ],
@@ -97,8 +130,14 @@ export const diffusionCalls: Calls = {
     make(diffusion.TextEncoder),
     () => [
       {
-        ...{ vocabularySize: 3, width: 2, layers: 1, heads: 1, innerWidth: 2, contextLength: 3 },
-        ...{ activation: "gelu", normEps: 0 },
+        vocabularySize: 3,
+        width: 2,
+        layers: 1,
+        heads: 1,
+        innerWidth: 2,
+        contextLength: 3,
+        activation: "gelu",
+        normEps: 0,
       },
     ],
   ],
@@ -107,8 +146,17 @@ export const diffusionCalls: Calls = {
     (options) => pipeline.generate(options),
     () => [
       {
-        ...{ prompt: "a", negativePrompt: "b", steps: 2, guidance: 2, width: 2, height: 2, seed: 1, scheduler: "ddpm" },
-        ...{ noise: zeros([1, 4, 2, 2]), dtype: "float32", onStep: () => undefined },
+        prompt: "a",
+        negativePrompt: "b",
+        steps: 2,
+        guidance: 2,
+        width: 2,
+        height: 2,
+        seed: 1,
+        scheduler: "ddpm",
+        noise: zeros([1, 4, 2, 2]),
+        dtype: "float32",
+        onStep: () => undefined,
       },
     ],
   ],

@@ -89,7 +89,8 @@ describe("each option of a function works alone", () => {
         const trial = `${name} ${option}=${value}`;
         if (failure === undefined) return [];
         expect([trial, failure instanceof OrchardError, String(failure)]).toEqual([
-          ...[trial, true],
+          trial,
+          true,
           expect.stringContaining(refused[trial] ?? "no error"),
         ]);
         return [trial];

@@ -41,9 +41,20 @@ const rightOf = (name: string): readonly unknown[] =>
 
 /** Classes that functions of the package construct, and base classes: their constructors are not called. */
 const notConstructed = new Set([
-  ...["Function", "FunctionContext", "Tensor", "PerTensorWeights", "SmoothWeights"],
-  ...["data.HeldOutWindows", "data.Progress", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
-  ...["nn.LanguageModel", "nn.Module", "distributions.Distribution", "distributions.Transform"],
+  "Function",
+  "FunctionContext",
+  "Tensor",
+  "PerTensorWeights",
+  "SmoothWeights",
+  "data.HeldOutWindows",
+  "data.Progress",
+  "data.TextStream",
+  "data.WorkerDataset",
+  "nn.TokenStream",
+  "nn.LanguageModel",
+  "nn.Module",
+  "distributions.Distribution",
+  "distributions.Transform",
 ]);
 /**
  * Functions that pass the arguments after the model to its `forward`, or the arguments after a function to that
@@ -103,8 +114,13 @@ const some = hostiles
  * that accept any number of arguments.
  */
 const unlimited = new Set([
-  ...["toJSON", "return", "isTensor", "isQuantized"],
-  ...["apply", "saveForBackward", "markNonDifferentiable"],
+  "toJSON",
+  "return",
+  "isTensor",
+  "isQuantized",
+  "apply",
+  "saveForBackward",
+  "markNonDifferentiable",
 ]);
 
 /** Returns the result of a call; undefined if it failed. */

@@ -100,17 +100,15 @@ const gradientsGroup: Group = {
 
 /** Functions that `metal.test.ts` calls. */
 const metalCalls = [
-  ...[
-    "metalKernel",
-    "MetalKernel.run",
-    "MetalKernel.apply",
-    "MetalContext",
-    ...["deviceInfo", "wait", "trim", "injectFault", "labeled", "capture"].map((method) => `MetalContext.${method}`),
-    "configure",
-    "report",
-    "kernelOverride",
-    "output",
-  ],
+  "metalKernel",
+  "MetalKernel.run",
+  "MetalKernel.apply",
+  "MetalContext",
+  ...["deviceInfo", "wait", "trim", "injectFault", "labeled", "capture"].map((method) => `MetalContext.${method}`),
+  "configure",
+  "report",
+  "kernelOverride",
+  "output",
   ...["", ".read", ".write", ".fill", ".copyTo", ".moveTo"].map((method) => `DeviceBuffer${method}`),
 ];
 

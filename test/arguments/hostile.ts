@@ -9,8 +9,24 @@ export interface Hostile {
 
 const row = (name: string, make: () => unknown): Hostile => ({ name, make });
 const numbers = [
-  ...[0, -0, 1, -1, 2, -2, 7, 0.5, -1.5, Number.NaN, Infinity, -Infinity],
-  ...[2 ** 36, 2 ** 53, -(2 ** 53), 2 ** 64, 1e308, 5e-324],
+  0,
+  -0,
+  1,
+  -1,
+  2,
+  -2,
+  7,
+  0.5,
+  -1.5,
+  Number.NaN,
+  Infinity,
+  -Infinity,
+  2 ** 36,
+  2 ** 53,
+  -(2 ** 53),
+  2 ** 64,
+  1e308,
+  5e-324,
 ];
 
 function revoked(): unknown {

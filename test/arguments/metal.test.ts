@@ -25,8 +25,15 @@ function rows(): Row[] {
   const fallback = metalKernel({ name, source, shapes: { y: "y" }, fallback: () => zeros([2]) });
   const operands = { x: tensor([1, 2]), y: tensor([3, 4]), a: 3 };
   const ofTensors = {
-    ...{ shapes: { y: [2] }, dtypes: { y: "float32" }, strided: ["x"], saves: ["x"], grid: 2, threadgroups: [2, 1] },
-    ...{ threadgroup: 2, threadgroupMemory: {}, backward: () => ({}) },
+    shapes: { y: [2] },
+    dtypes: { y: "float32" },
+    strided: ["x"],
+    saves: ["x"],
+    grid: 2,
+    threadgroups: [2, 1],
+    threadgroup: 2,
+    threadgroupMemory: {},
+    backward: () => ({}),
   };
   const buffer = new DeviceBuffer(new Float32Array(4));
   const bindings = () => ({ x: new Float32Array([1, 2]), y: new Float32Array([1, 2]), a: 3 });

@@ -62,7 +62,9 @@ export const quantCalls: Calls = {
   quantizedSwiglu: [
     orchard.quantizedSwiglu as Call,
     () => [
-      ...[ones([3, 64]), ggml(), ggml()],
+      ones([3, 64]),
+      ggml(),
+      ggml(),
       { precision: "fast", activation: "gelu", gateBias: ones([2]), upBias: ones([2]) },
     ],
   ],

@@ -48,7 +48,11 @@ export const { model: decoder } = await nn.loadModel(join(decoders, "llama"));
 export const adapter = nn.lora((await nn.loadModel(join(decoders, "qwen3"))).model, { rank: 1 });
 export const smallTokenizer = {
   model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
-  ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
+  normalizer: null,
+  pre_tokenizer: null,
+  post_processor: null,
+  decoder: { type: "ByteLevel" },
+  added_tokens: [],
 };
 
 export const encoders = {
@@ -67,6 +71,9 @@ export const encoderDecoder = await smallEncoderDecoder();
 
 export const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
 export const smallTransformer = new nn.Transformer({
-  ...{ dModel: 4, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1 },
+  dModel: 4,
+  nhead: 2,
+  numEncoderLayers: 1,
+  numDecoderLayers: 1,
   ...layerOptions,
 });

@@ -46,13 +46,22 @@ export async function smallEncoder(end: keyof typeof heads, labels = 2): Promise
   const folder = testFolder("encoder");
   const id2label = Object.fromEntries(Array.from({ length: labels }, (_, label) => [`${label}`, `B-${label}`]));
   const config = {
-    ...{ model_type: "bert", architectures: [`Bert${end}`], id2label },
-    ...{ vocab_size: words, hidden_size: WIDTH, intermediate_size: WIDTH, num_hidden_layers: 1 },
-    ...{ num_attention_heads: 2, max_position_embeddings: 16 },
+    model_type: "bert",
+    architectures: [`Bert${end}`],
+    id2label,
+    vocab_size: words,
+    hidden_size: WIDTH,
+    intermediate_size: WIDTH,
+    num_hidden_layers: 1,
+    num_attention_heads: 2,
+    max_position_embeddings: 16,
   };
   const tokenizer = {
     model: { type: "BPE", vocab, merges: [] },
-    ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" } },
+    normalizer: null,
+    pre_tokenizer: null,
+    post_processor: null,
+    decoder: { type: "ByteLevel" },
     added_tokens: [{ id: vocab["[MASK]"], content: "[MASK]", special: true }],
   };
   const write = (name: string, value: unknown) => Bun.write(join(folder.path, name), JSON.stringify(value));

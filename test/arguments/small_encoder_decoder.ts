@@ -15,7 +15,8 @@ const weights = () => {
   const names = [
     ...block("encoder.block.0", ["SelfAttention", "DenseReluDense"]),
     ...block("decoder.block.0", ["SelfAttention", "EncDecAttention", "DenseReluDense"]),
-    ...["encoder.final_layer_norm", "decoder.final_layer_norm"],
+    "encoder.final_layer_norm",
+    "decoder.final_layer_norm",
   ];
   const tables = ["encoder", "decoder"].map((side) => `${side}.block.0.layer.0.SelfAttention.relative_attention_bias`);
   return Object.fromEntries([
@@ -30,13 +31,25 @@ const weights = () => {
 export async function smallEncoderDecoder(): Promise<nn.EncoderDecoder> {
   const folder = testFolder("encoder-decoder");
   const config = {
-    ...{ model_type: "t5", vocab_size: 3, d_model: WIDTH, d_kv: 2, d_ff: WIDTH, num_layers: 1, num_heads: 2 },
-    ...{ relative_attention_num_buckets: 4, decoder_start_token_id: 0, eos_token_id: 2, max_length: 3 },
+    model_type: "t5",
+    vocab_size: 3,
+    d_model: WIDTH,
+    d_kv: 2,
+    d_ff: WIDTH,
+    num_layers: 1,
+    num_heads: 2,
+    relative_attention_num_buckets: 4,
+    decoder_start_token_id: 0,
+    eos_token_id: 2,
+    max_length: 3,
     task_specific_params: { translation_a_to_b: { prefix: "b" } },
   };
   const tokenizer = {
     model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
-    ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" } },
+    normalizer: null,
+    pre_tokenizer: null,
+    post_processor: null,
+    decoder: { type: "ByteLevel" },
     added_tokens: [{ id: 2, content: "</s>", special: true }],
   };
   const write = (name: string, value: unknown) => Bun.write(join(folder.path, name), JSON.stringify(value));

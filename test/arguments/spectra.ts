@@ -7,7 +7,12 @@ const many = { s: [2, 3], dim: [0, 1], norm: "ortho" };
 const square = () => ones([2, 2]);
 
 const frames = () => ({
-  ...{ hopLength: 1, winLength: 3, window: ones([3]), center: true, normalized: true, onesided: true },
+  hopLength: 1,
+  winLength: 3,
+  window: ones([3]),
+  center: true,
+  normalized: true,
+  onesided: true,
 });
 
 export const spectralCalls: Calls = {

@@ -12,8 +12,21 @@ function orchard(...words: string[]) {
 }
 
 const commands = [
-  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "embed", "transcribe", "pull", "tune"],
-  ...["metal", "swift", "toolchain", "translate"],
+  "doctor",
+  "train",
+  "generate",
+  "quantize",
+  "merge",
+  "chat",
+  "serve",
+  "embed",
+  "transcribe",
+  "pull",
+  "tune",
+  "metal",
+  "swift",
+  "toolchain",
+  "translate",
 ];
 
 test("--help shows every command on stdout", () => {

@@ -55,8 +55,12 @@ test.skipIf(findSwift() === undefined || process.arch !== "x64")("arm_neon.h is 
   const swift = findSwift()!;
   const compile = (...words: string[]) =>
     Bun.spawnSync([
-      ...[join(dirname(swift.swiftc), "clang"), "-nostdinc", "-fsyntax-only", ...headerFlags(swift).slice(0, 2)],
-      ...[...words, folder.file("neon/code.c")],
+      join(dirname(swift.swiftc), "clang"),
+      "-nostdinc",
+      "-fsyntax-only",
+      ...headerFlags(swift).slice(0, 2),
+      ...words,
+      folder.file("neon/code.c"),
     ]);
   expect(compile("-idirafter", folder.file("neon/brought")).stderr.toString()).toBe("");
   expect(compile().stderr.toString()).toContain("needs SIMDe: install libsimde-dev");

@@ -105,8 +105,11 @@ describe("a product and the normalization of its rows are one dispatch", () => {
     withBackend("metal", () => {
       const drawn = (...shape: number[]): Tensor => randn(shape).to(dtype);
       const draw = () => ({
-        ...{ x: drawn(rows, k), weight: drawn(width, k), residual: drawn(rows, width) },
-        ...{ scale: drawn(width), bias: drawn(width) },
+        x: drawn(rows, k),
+        weight: drawn(width, k),
+        residual: drawn(rows, width),
+        scale: drawn(width),
+        bias: drawn(width),
       });
       const layer = ({ x, weight, residual, scale, bias }: ReturnType<typeof draw>) => {
         const product = orchard.linear(x, weight);
@@ -130,8 +133,11 @@ describe("a product, the normalization of its rows and a product of them are one
     withBackend("metal", () => {
       const drawn = (...shape: number[]): Tensor => randn(shape).to(dtype);
       const draw = () => ({
-        ...{ x: drawn(rows, k), weight: drawn(width, k), scale: drawn(width), second: drawn(out, width) },
-        ...{ residual: drawn(rows, out) },
+        x: drawn(rows, k),
+        weight: drawn(width, k),
+        scale: drawn(width),
+        second: drawn(out, width),
+        residual: drawn(rows, out),
       });
       type Drawn = ReturnType<typeof draw>;
       const plain = ({ x, weight, scale, second }: Drawn) => [

@@ -29,7 +29,8 @@ const refused: Readonly<Record<string, string>> = {
       (name) => [name, "read"],
     ),
   ),
-  ...{ crossEntropy: "read", randperm: "random" },
+  crossEntropy: "read",
+  randperm: "random",
 };
 
 /** Operations whose plain calls depend on an argument's offset, which compiled ones don't see. */
@@ -49,7 +50,11 @@ describe("replays on cpu have the bits of plain calls", () => {
 const { crossEntropy: _, ...others } = refused;
 const refusedOnMetal: Readonly<Record<string, string>> = {
   ...others,
-  ...{ pdist: "read", trilIndices: "read", triuIndices: "read", unique: "read", uniqueConsecutive: "read" },
+  pdist: "read",
+  trilIndices: "read",
+  triuIndices: "read",
+  unique: "read",
+  uniqueConsecutive: "read",
 };
 
 /** Operations that run plainly on metal: one computes in float64, the other shares memory with JavaScript. */
@@ -104,7 +109,11 @@ function checkOperation(name: OperationName, random: Random, refusals: Readonly<
 
 /** The values of integer operands: indices are in range for every size. */
 const ranges: Readonly<Record<string, readonly [number, number]>> = {
-  ...{ integers: [1, 5], bytes: [1, 2], mask: [0, 1], indices: [0, 1], places: [0, 1] },
+  integers: [1, 5],
+  bytes: [1, 2],
+  mask: [0, 1],
+  indices: [0, 1],
+  places: [0, 1],
 };
 
 /** Operands with drawn elements, the matrices transposed or part of a larger one. */

@@ -13,7 +13,10 @@ test("in a clone, commands are its scripts; in a project, those of the installed
   expect(isClone).toBe(true);
   const words = ["train --resume runs/a", "generate", "doctor", "tune"];
   expect(words.map((each) => orchardCommand(each, true))).toEqual([
-    ...["bun run train --resume runs/a", "bun run generate", "bun run doctor", "bun src/cli/orchard.ts tune"],
+    "bun run train --resume runs/a",
+    "bun run generate",
+    "bun run doctor",
+    "bun src/cli/orchard.ts tune",
   ]);
   expect(words.map((each) => orchardCommand(each, false))).toEqual(words.map((each) => `bunx orchard ${each}`));
   for (const each of words.slice(0, 3)) expect(packageFile.scripts).toHaveProperty(each.split(" ")[0]);

@@ -23,8 +23,12 @@ beforeAll(() => {
   for (const name of ["pets/dogs/small", "pets/cats", "pets/.hidden", "empty/cats", "broken/cats"])
     mkdirSync(folder.file(...name.split("/")), { recursive: true });
   const files: Readonly<Record<string, number>> = {
-    ...{ "pets/dogs/b.png": 21, "pets/dogs/a.PNG": 20, "pets/dogs/small/c.png": 22 },
-    ...{ "pets/cats/10.png": 10, "pets/cats/9.png": 11, "pets/.hidden/x.png": 9 },
+    "pets/dogs/b.png": 21,
+    "pets/dogs/a.PNG": 20,
+    "pets/dogs/small/c.png": 22,
+    "pets/cats/10.png": 10,
+    "pets/cats/9.png": 11,
+    "pets/.hidden/x.png": 9,
   };
   for (const [name, value] of Object.entries(files)) writeFileSync(folder.file(...name.split("/")), plain(value));
   writeFileSync(folder.file("pets", "cats", "notes.txt"), "no picture");
@@ -50,8 +54,12 @@ describe("ImageFolder", () => {
       ].map(([value, label]) => [[Array(2).fill(Array(3).fill(value))], label] as never),
     );
     expect(set.samples.map(([path, label]) => `${label} ${path.slice(folder.file("pets").length + 1)}`)).toEqual([
-      ...["0 cats/10.png", "0 cats/9.png"],
-      ...["1 dogs/a.PNG", "1 dogs/b.png", "1 dogs/small/c.png", "1 dogs/z.png"],
+      "0 cats/10.png",
+      "0 cats/9.png",
+      "1 dogs/a.PNG",
+      "1 dogs/b.png",
+      "1 dogs/small/c.png",
+      "1 dogs/z.png",
     ]);
   });
 

@@ -82,9 +82,11 @@ exec ip netns exec "$host" unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' 
     const at = ["ip", "netns", "exec", first.namespace, "unshare", "--uts", "sh", "-c", script, first.namespace];
     const environment = {
       ...command.environment,
-      ...{ FI_PROVIDER: "tcp", UCX_TLS: "tcp,self" }, // libfabric and UCX see one machine, and would share memory
-      ...{ OMPI_MCA_oob_tcp_keepalive_time: "2", OMPI_MCA_oob_tcp_keepalive_intvl: "1" },
-      ...{ OMPI_MCA_oob_tcp_keepalive_probes: "2" },
+      FI_PROVIDER: "tcp",
+      UCX_TLS: "tcp,self", // libfabric and UCX see one machine, and would share memory
+      OMPI_MCA_oob_tcp_keepalive_time: "2",
+      OMPI_MCA_oob_tcp_keepalive_intvl: "1",
+      OMPI_MCA_oob_tcp_keepalive_probes: "2",
     };
     return { words: [...at, ...command.words], environment };
   }

@@ -82,7 +82,10 @@ const random = new Random(seed);
 const cases: readonly Case[] = Array.from({ length: repeats({ usual: 1, all: 12 }) }, (_, turn) =>
   [openMpi, mpich].flatMap((installation, other) =>
     (["whole", "sharded"] as const).map((kind, at) => ({
-      ...{ installation, kind, ranks: 2 + ((turn + other) % 2), drawn: random.integer(1, 9999) },
+      installation,
+      kind,
+      ranks: 2 + ((turn + other) % 2),
+      drawn: random.integer(1, 9999),
       dtype: (["float32", "bfloat16", "float16"] as const)[(turn + other + 2 * at + seed - 1) % 3],
     })),
   ),
@@ -95,7 +98,10 @@ describe.skipIf(!isTested)("MPICH and Open MPI exchange gradients with NCCL alon
       async () => {
         const trace = `trace-${runs}-`;
         const { variables, calls } = standin({
-          ...{ DRAWN: `${drawn}`, KIND: kind, DTYPE: dtype, ORCHARD_TRACE: file(`${trace}%p.json`) },
+          DRAWN: `${drawn}`,
+          KIND: kind,
+          DTYPE: dtype,
+          ORCHARD_TRACE: file(`${trace}%p.json`),
         });
         const outcome = await runProgram<Trained>(installation, ranks, "nccl.ts", folder, variables);
         expect({ text: outcome.text, status: outcome.status }).toEqual({ text: "", status: 0 });

@@ -59,8 +59,11 @@ function draw(random: Random, most: number): Drawn {
   const others = Array.from({ length: random.integer(0, 2) }, () => random.integer(1, n > 200 ? 3 : 20));
   const axis = random.integer(0, others.length);
   return {
-    ...{ kind, shape: others.toSpliced(axis, 0, size), axis, n },
-    ...{ norm: pick(random, ["backward", "ortho", "forward"] as const) },
+    kind,
+    shape: others.toSpliced(axis, 0, size),
+    axis,
+    n,
+    norm: pick(random, ["backward", "ortho", "forward"] as const),
     layout: pick(
       random,
       layouts.filter((each) => each !== "expanded"),

@@ -148,7 +148,8 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     expect((await io.loadCheckpoint(written(1000))).extra).toEqual(nested(1000) as never);
     for (const depth of [1001, 50_000])
       await expect(io.loadCheckpoint(written(depth))).rejects.toMatchObject({
-        ...{ name: "FileFormatError", code: "notACheckpoint" },
+        name: "FileFormatError",
+        code: "notACheckpoint",
         message: expect.stringContaining("nested more than 1002 deep"),
       });
   });

@@ -46,7 +46,9 @@ function bytesOf({ fields = [], tensors = [], data = 0, ...own }: Parts): Buffer
   const { fieldCount = fields.length, tensorCount = tensors.length, version = 3, magic = "GGUF" } = own;
   const header = Buffer.concat([
     Buffer.from(magic, "latin1"),
-    ...[u32(version), u64(tensorCount), u64(fieldCount)],
+    u32(version),
+    u64(tensorCount),
+    u64(fieldCount),
     ...fields,
     ...tensors,
   ]);
@@ -331,7 +333,12 @@ const rows = JSON.parse(readFileSync(join(fixtures, "verdicts.json"), "utf8")) a
 
 /** Files that the format forbids and the package reads. */
 const stricter = new Set([
-  ...["misaligned", "invalidOffsets", "invalidBool", "tooManyAxes", "textTooLong", "partOfBlock"],
+  "misaligned",
+  "invalidOffsets",
+  "invalidBool",
+  "tooManyAxes",
+  "textTooLong",
+  "partOfBlock",
   "tooLarge", // 2^53 rows without values
   "unknownVersion", // a file with the other byte order
 ]);

@@ -168,8 +168,17 @@ describe("saveGguf", () => {
     await io.saveGguf(path, {}, { metadata });
     using file = io.openGguf(path);
     expect(Object.fromEntries(Object.entries(file.metadata).map(([key, own]) => [key, own.type]))).toEqual({
-      ...{ a: "uint32", b: "int32", c: "float32", d: "string", e: "bool", f: "uint64", g: "int64" },
-      ...{ h: "array", i: "array", j: "array", k: "array" },
+      a: "uint32",
+      b: "int32",
+      c: "float32",
+      d: "string",
+      e: "bool",
+      f: "uint64",
+      g: "int64",
+      h: "array",
+      i: "array",
+      j: "array",
+      k: "array",
     });
     expect(Object.values(file.metadata).map(({ value }) => value as unknown)).toEqual(Object.values(metadata));
     expect(file.metadata["i"]).toMatchObject({ of: "int32" });

@@ -87,8 +87,16 @@ beforeEach(() => {
   seen.length = 0;
   home = folder.file(`home-${count++}`);
   options = {
-    ...{ endpoint, cache: join(home, "hub"), token: undefined, revision: "main", include: undefined },
-    ...{ signal: undefined, stallMilliseconds: 30_000, attempts: 3, waitMilliseconds: 1, onProgress: () => undefined },
+    endpoint,
+    cache: join(home, "hub"),
+    token: undefined,
+    revision: "main",
+    include: undefined,
+    signal: undefined,
+    stallMilliseconds: 30_000,
+    attempts: 3,
+    waitMilliseconds: 1,
+    onProgress: () => undefined,
   };
 });
 
@@ -233,7 +241,8 @@ test("a signal ends a download, and the received part stays", async () => {
 test("the token is sent to the hub, and to no other server", async () => {
   const others: (string | null)[] = [];
   using other = Bun.serve({
-    ...{ hostname: "127.0.0.1", port: 0 },
+    hostname: "127.0.0.1",
+    port: 0,
     fetch(request) {
       others.push(request.headers.get("authorization"));
       return new Response(large);
@@ -266,7 +275,10 @@ describe("the command orchard pull", () => {
       Object.entries(process.env).filter(([name]) => !name.startsWith("HF_")),
     );
     const child = Bun.spawn([...bunWords, "src/cli/orchard.ts", "pull", ...words], {
-      ...{ cwd: packageRoot, env: { ...others, ...environment }, stdout: "pipe", stderr: "pipe" },
+      cwd: packageRoot,
+      env: { ...others, ...environment },
+      stdout: "pipe",
+      stderr: "pipe",
     });
     const [out, error] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     return { out, error, code: await child.exited };

@@ -92,8 +92,14 @@ test("a model that lacks weights in the cache is downloaded, with the files that
   cachedByPython({ "config.json": "{}" });
   expect(readFileSync(join(await locate("owner/name"), "2_Dense/model.safetensors"), "utf8")).toBe("dense");
   expect(downloaded()).toEqual([
-    ...["1_Pooling/config.json", "2_Dense/config.json", "2_Dense/model.safetensors", "chat_template.jinja"],
-    ...["config.json", "model.safetensors", "modules.json", "tokenizer.json"],
+    "1_Pooling/config.json",
+    "2_Dense/config.json",
+    "2_Dense/model.safetensors",
+    "chat_template.jinja",
+    "config.json",
+    "model.safetensors",
+    "modules.json",
+    "tokenizer.json",
   ]);
   const before = server.seen.length;
   await locate("owner/name");
@@ -232,7 +238,8 @@ describe("models are requested from the hub only if needed", () => {
   test("a hub that asks for a short pause is asked again after it", async () => {
     const times: number[] = [];
     using busy = Bun.serve({
-      ...{ hostname: "127.0.0.1", port: 0 },
+      hostname: "127.0.0.1",
+      port: 0,
       fetch: ({ url }) => {
         times.push(performance.now());
         if (times.length === 1) return new Response("", { status: 429, headers: { "retry-after": "1" } });
@@ -246,7 +253,8 @@ describe("models are requested from the hub only if needed", () => {
 
   test("a hub that asks for a long pause is an error", async () => {
     using busy = Bun.serve({
-      ...{ hostname: "127.0.0.1", port: 0 },
+      hostname: "127.0.0.1",
+      port: 0,
       fetch: () => new Response("", { status: 429, headers: { "retry-after": "3600" } }),
     });
     const { code, message } = await failed(
@@ -327,8 +335,10 @@ test("the settings match Hugging Face's tools", () => {
   writeFileSync(join(home, "own", "token"), "kept\n");
   const of = (values: Record<string, string>) => hubSettings({ HOME: home, ...values });
   expect(of({})).toEqual({
-    ...{ endpoint: "https://huggingface.co", cache: join(home, ".cache/huggingface/hub") },
-    ...{ token: undefined, isOffline: false },
+    endpoint: "https://huggingface.co",
+    cache: join(home, ".cache/huggingface/hub"),
+    token: undefined,
+    isOffline: false,
   });
   expect(of({ XDG_CACHE_HOME: "/x" }).cache).toBe("/x/huggingface/hub");
   expect(of({ XDG_CACHE_HOME: "/x", HF_HOME: "~/own" })).toMatchObject({ cache: `${home}/own/hub`, token: "kept" });

@@ -88,7 +88,9 @@ test("parts have MLX's names, and formats are in the metadata", async () => {
   expect(file.metadata["note"]).toBe("kept");
   const affine = { group_size: 64, bits: 4, mode: "affine", dtype: "float32" };
   expect(JSON.parse(file.metadata["quantization"])).toEqual({
-    ...{ "a.weight": affine, weight: affine, b: affine },
+    "a.weight": affine,
+    weight: affine,
+    b: affine,
     c: { format: "q8_0", dtype: "float32" },
   });
   const all = io.loadWeights(path);

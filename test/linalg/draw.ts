@@ -121,7 +121,10 @@ const makers: Readonly<Record<Kind, Readonly<Record<string, Make>>>> = {
   square,
   symmetric: {
     ...ofSize(symmetricFamilies),
-    ...{ tridiagonal, covariance, island, "swapped rows": swaps },
+    tridiagonal,
+    covariance,
+    island,
+    "swapped rows": swaps,
     "a multiple of the identity": (size, _, choose) => scaled(identity(size), randomNumbers(1, seed(choose))[0]),
   },
   definite: ofSize(definiteFamilies),

@@ -32,7 +32,8 @@ function matricesOf(x: Tensor): Matrix[] {
   const values = Float64Array.from(reshape(x, [batch * rows * columns]).dataSync() as ArrayLike<number>);
   const size = rows * columns;
   return Array.from({ length: batch }, (_, at) => ({
-    ...{ rows, columns },
+    rows,
+    columns,
     values: values.slice(at * size, (at + 1) * size),
   }));
 }

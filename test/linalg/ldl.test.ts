@@ -62,7 +62,9 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
             const factors = ldlFactorEx(toTensor(above, dtype));
             const solution = ldlSolve(factors.ld, factors.pivots, toTensor(b, dtype));
             return {
-              ...{ ld: numbers(factors.ld), pivots: numbers(factors.pivots), info: factors.info.item() },
+              ld: numbers(factors.ld),
+              pivots: numbers(factors.pivots),
+              info: factors.info.item(),
               x: { rows: size, columns: 3, values: Float64Array.from(numbers(solution)) },
             };
           });

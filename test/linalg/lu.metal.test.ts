@@ -95,7 +95,8 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("LU on metal
           })),
         );
         const matrixOf = (values: ArrayLike<unknown>, columns: number): Matrix => ({
-          ...{ rows: size, columns },
+          rows: size,
+          columns,
           values: Float64Array.from(values as ArrayLike<number>),
         });
         const [solution, own] = [matrixOf(x, 3), matrixOf(inverse, size)];

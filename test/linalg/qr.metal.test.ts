@@ -45,7 +45,9 @@ function watch<Result>(body: () => Result): { dispatches: number; read: number; 
     dispatches.reduce((all, { counters }) => all + counters[name], 0) / 4;
   return {
     dispatches: dispatches.reduce((all, { count }) => all + count, 0),
-    ...{ read: sum("device_bytes_read"), written: sum("device_bytes_written"), result },
+    read: sum("device_bytes_read"),
+    written: sum("device_bytes_written"),
+    result,
   };
 }
 

@@ -43,7 +43,12 @@ function weightOf(random: Random, dtype: "float32" | "float64") {
 const slopes = { relu: 0, leakyRelu: 0, tanh: 0, linear: 0, conv2d: 0, selu: 0, sigmoid: 0 } as const;
 const gainOf = (name: keyof typeof slopes, slope: number): number =>
   ({
-    ...{ linear: 1, conv2d: 1, sigmoid: 1, tanh: 5 / 3, relu: 2 ** 0.5, selu: 0.75 },
+    linear: 1,
+    conv2d: 1,
+    sigmoid: 1,
+    tanh: 5 / 3,
+    relu: 2 ** 0.5,
+    selu: 0.75,
     leakyRelu: (2 / (1 + slope * slope)) ** 0.5,
   })[name];
 

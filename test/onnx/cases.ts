@@ -46,7 +46,10 @@ export function readCaseFile(path: string): NodeCase[] {
     return "items" in stored ? stored.items.map(readValue) : tensorIn(bytesAt(stored.tensor));
   };
   return cases.map(({ name, model, rtol, atol, sets }) => ({
-    ...{ name, rtol, atol, model: bytesAt(model) },
+    name,
+    rtol,
+    atol,
+    model: bytesAt(model),
     sets: sets.map(({ inputs, outputs }) => ({
       inputs: inputs.map((stored) => () => readValue(stored)),
       outputs: outputs.map((stored) => () => readValue(stored)),

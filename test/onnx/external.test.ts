@@ -56,28 +56,41 @@ function scattered(sizes: readonly number[], random: Random): { content: Uint8Ar
     message(number, [varint(1, values.length), varint(2, 1), text(8, name), bytes(9, float32(values))]);
   const constant = (name: string, values: readonly number[], number = 1): Field =>
     message(number, [
-      ...[text(2, name), text(4, "Constant")],
+      text(2, name),
+      text(4, "Constant"),
       message(5, [text(1, "value"), tensorOf(5, "", values), varint(20, 4)]),
     ]);
   const totals = (values: readonly string[]) => values.map((name) => node("ReduceSum", [name], [`${name}_sum`]));
   const branch = message(6, [
-    ...[constant("inner", rows[2]), tensorOf(5, "stored", rows[3]), ...totals(["inner", "stored"])],
-    ...[node("Add", ["inner_sum", "stored_sum"], ["both"]), message(12, [text(1, "both")])],
+    constant("inner", rows[2]),
+    tensorOf(5, "stored", rows[3]),
+    ...totals(["inner", "stored"]),
+    node("Add", ["inner_sum", "stored_sum"], ["both"]),
+    message(12, [text(1, "both")]),
   ]);
   const conditional = (name: string) => message(5, [text(1, name), branch, varint(20, 5)]);
   const choice = message(1, [
-    ...[text(1, "condition"), text(2, "chosen_sum"), text(4, "If")],
-    ...[conditional("then_branch"), conditional("else_branch")],
+    text(1, "condition"),
+    text(2, "chosen_sum"),
+    text(4, "If"),
+    conditional("then_branch"),
+    conditional("else_branch"),
   ]);
   const truth = message(5, [varint(2, 9), text(8, "condition"), bytes(9, Uint8Array.of(1))]);
   const named = ["first", "second", "called"];
   const nodes = [
-    ...[constant("second", rows[1]), node("Held", [], ["called"], "own"), choice, ...totals(named)],
+    constant("second", rows[1]),
+    node("Held", [], ["called"], "own"),
+    choice,
+    ...totals(named),
     node("Sum", ["x", ...named.map((name) => `${name}_sum`), "chosen_sum"], ["y"]),
   ];
   const held = message(25, [
-    ...[text(1, "Held"), text(5, "z"), constant("z", rows[4], 7)],
-    ...[message(9, [varint(2, 17)]), text(10, "own")],
+    text(1, "Held"),
+    text(5, "z"),
+    constant("z", rows[4], 7),
+    message(9, [varint(2, 17)]),
+    text(10, "own"),
   ]);
   const described = { inputs: [tensorInput("x", [1])], outputs: [tensorInput("y", [1])] };
   const content = graph({ nodes, initializers: [initializer("first", [sizes[0]], rows[0]), truth], ...described });
@@ -150,8 +163,12 @@ test("external data above 2 GB is read", async () => {
   writeSparse(join(dirname(path), "model.onnx_data"), position + 16, [[position, float32([1, 2, 3, 4])]]);
   const entry = (key: string, value: string) => message(13, [text(1, key), text(2, value)]);
   const weight = message(5, [
-    ...[varint(1, 4), varint(2, 1), text(8, "w"), varint(14, 1)],
-    ...[entry("location", "model.onnx_data"), entry("offset", `${position}`)],
+    varint(1, 4),
+    varint(2, 1),
+    text(8, "w"),
+    varint(14, 1),
+    entry("location", "model.onnx_data"),
+    entry("offset", `${position}`),
   ]);
   const described = { inputs: [tensorInput("x", [4])], outputs: [tensorInput("y", [4])] };
   writeFileSync(path, model(graph({ nodes: [node("Add", ["x", "w"], ["y"])], initializers: [weight], ...described })));
@@ -213,7 +230,8 @@ test("the first runs free blocks that would fill the cache", async () => {
         ),
       ],
       initializers: counts,
-      ...{ inputs: [tensorInput("x", [1024])], outputs: [tensorInput("y", [1])] },
+      inputs: [tensorInput("x", [1024])],
+      outputs: [tensorInput("y", [1])],
     }),
   );
   await withBackend("cpu", async () => {

@@ -78,7 +78,8 @@ test("lists that would take minutes are rejected", async () => {
   const node = message(1, [text(1, "x"), text(2, "y"), text(4, "Pad"), amounts, mode]);
   const described = { inputs: [tensorInput("x", [3, 4])], outputs: [tensorInput("y", ["a", "b"])] };
   const bytes = Buffer.concat([
-    ...[varint(1, 8), graph({ nodes: [node], initializers: [], ...described })],
+    varint(1, 8),
+    graph({ nodes: [node], initializers: [], ...described }),
     message(8, [text(1, ""), varint(2, 10)]),
   ]);
   const loaded = await io.loadOnnx(bytes);

@@ -30,8 +30,12 @@ test("a model names its inputs and outputs, and computes", async () => {
   expect((y as Tensor).toArray()).toEqual([[21, 34]]);
   expect(loaded.summary()).toBe(
     [
-      ...["inputs", "  x: float[batch, 3]", "outputs", "  y: float[batch, 2]"],
-      ...["operators: Gemm 1", "weights: 2 tensors, 0.0 MB"],
+      "inputs",
+      "  x: float[batch, 3]",
+      "outputs",
+      "  y: float[batch, 2]",
+      "operators: Gemm 1",
+      "weights: 2 tensors, 0.0 MB",
     ].join("\n"),
   );
 });
@@ -103,7 +107,9 @@ describe("rejects", () => {
     const unknown = model(
       graph({
         nodes: [node("Nonsense", ["x"], ["y"]), node("Other", ["y"], ["z"], "com.example")],
-        ...{ initializers: [], inputs: [tensorInput("x", [1])], outputs: [tensorInput("z", [1])] },
+        initializers: [],
+        inputs: [tensorInput("x", [1])],
+        outputs: [tensorInput("z", [1])],
       }),
     );
     await expect(io.loadOnnx(unknown)).rejects.toThrow("its operators Nonsense, com.example.Other are not supported");
@@ -126,15 +132,22 @@ describe("external data of ONNX models is read", () => {
   const external = (location: string, offset: number, length: number): Field => {
     const entry = (key: string, value: string) => message(13, [text(1, key), text(2, value)]);
     return message(5, [
-      ...[varint(1, 4), varint(2, 1), text(8, "weight"), varint(14, 1)],
-      ...[entry("location", location), entry("offset", `${offset}`), entry("length", `${length}`)],
+      varint(1, 4),
+      varint(2, 1),
+      text(8, "weight"),
+      varint(14, 1),
+      entry("location", location),
+      entry("offset", `${offset}`),
+      entry("length", `${length}`),
     ]);
   };
   const doubled = (field: Field): Uint8Array =>
     model(
       graph({
         nodes: [node("Add", ["x", "weight"], ["y"])],
-        ...{ initializers: [field], inputs: [tensorInput("x", [4])], outputs: [tensorInput("y", [4])] },
+        initializers: [field],
+        inputs: [tensorInput("x", [4])],
+        outputs: [tensorInput("y", [4])],
       }),
     );
 

@@ -15,8 +15,29 @@ export interface Node {
 
 /** The fields of ONNX's messages that are messages, by their path of field numbers from a graph or functions. */
 const MESSAGES: ReadonlySet<string> = new Set([
-  ...["7", "8", "14", "25", "7.1", "7.5", "7.11", "7.12", "7.1.5", "7.1.5.5", "7.1.5.6", "7.11.2", "7.11.2.1"],
-  ...["7.11.2.1.2", "7.11.2.1.2.1", "7.12.2", "7.12.2.1", "7.12.2.1.2", "25.7", "25.9", "25.7.5", "25.7.5.5", "7.5.13"],
+  "7",
+  "8",
+  "14",
+  "25",
+  "7.1",
+  "7.5",
+  "7.11",
+  "7.12",
+  "7.1.5",
+  "7.1.5.5",
+  "7.1.5.6",
+  "7.11.2",
+  "7.11.2.1",
+  "7.11.2.1.2",
+  "7.11.2.1.2.1",
+  "7.12.2",
+  "7.12.2.1",
+  "7.12.2.1.2",
+  "25.7",
+  "25.9",
+  "25.7.5",
+  "25.7.5.5",
+  "7.5.13",
 ]);
 
 function varint(bytes: Uint8Array, at: number): readonly [value: number, next: number] {

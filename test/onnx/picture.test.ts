@@ -24,7 +24,8 @@ function drawNodes(random: Random, name: (at: number) => string): WrittenNode[] 
 async function load(nodes: readonly WrittenNode[]) {
   return io.loadOnnx(
     await encodeModel({
-      ...{ nodes, constants: [] },
+      nodes,
+      constants: [],
       inputs: [{ name: "x", dtype: "float32", shape: [3] }],
       outputs: [{ name: nodes.at(-1)!.outputs[0], dtype: "float32", shape: ["n"] }],
     }),

@@ -276,7 +276,8 @@ test("runs with other sizes, or other elements of a small integer input, have th
   const growing = new Growing(new Random(8));
   const last = growing.node("Reshape", [growing.node("Relu", ["x"]), "shape"]);
   const bytes = await encodeModel({
-    ...{ nodes: growing.nodes, constants: growing.constants },
+    nodes: growing.nodes,
+    constants: growing.constants,
     inputs: [
       { name: "x", dtype: "float32", shape: ["n"] },
       { name: "shape", dtype: "int64", shape: [2] },

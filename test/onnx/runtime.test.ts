@@ -11,7 +11,8 @@ const python = presentPython(onnxAlone);
 
 const described = (tensor: Tensor) => ({
   data: Array.from(tensor.dataSync() as ArrayLike<number>, Number),
-  ...{ dtype: tensor.dtype, shape: tensor.shape },
+  dtype: tensor.dtype,
+  shape: tensor.shape,
 });
 
 const describedAll = (tensors: Readonly<Record<string, Tensor | undefined>>) =>

@@ -6,8 +6,16 @@ import { of } from "./written.ts";
 
 /** ONNX's names of the types. */
 const types: Partial<Record<DType, string>> = {
-  ...{ float32: "float", uint8: "uint8", int8: "int8", int32: "int32", int64: "int64", bool: "bool" },
-  ...{ float16: "float16", float64: "double", uint32: "uint32", bfloat16: "bfloat16" },
+  float32: "float",
+  uint8: "uint8",
+  int8: "int8",
+  int32: "int32",
+  int64: "int64",
+  bool: "bool",
+  float16: "float16",
+  float64: "double",
+  uint32: "uint32",
+  bfloat16: "bfloat16",
 };
 const dtypes = Object.keys(types) as DType[];
 /** Numbers that each dtype can represent, some with different signs or with bits in each byte. */

@@ -48,7 +48,10 @@ const reasonsOfDoubles = new Map([
 
 /** The largest difference relative to the largest element: rounding of one result, or of a few in half floats. */
 const tolerances: Partial<Record<DType, number>> = {
-  ...{ float32: 2e-6, float64: 1e-12, float16: 2 ** -9, bfloat16: 2 ** -6 },
+  float32: 2e-6,
+  float64: 1e-12,
+  float16: 2 ** -9,
+  bfloat16: 2 ** -6,
 };
 
 function differenceOf(actual: Tensor, expected: Tensor): number {
@@ -113,7 +116,8 @@ const described = (x: Tensor) => ({
   data: Array.from(x.to(x.dtype === "bfloat16" ? "float32" : x.dtype).dataSync() as ArrayLike<number>, (each) =>
     Number.isFinite(Number(each)) ? Number(each) : `${each}`,
   ),
-  ...{ dtype: x.dtype, shape: x.shape },
+  dtype: x.dtype,
+  shape: x.shape,
 });
 
 async function write(folder: string, file: string, drawn: Drawn): Promise<void> {

@@ -28,7 +28,8 @@ export const node = (operator: string, inputs: readonly string[], outputs: reado
   message(1, [
     ...inputs.map((name) => text(1, name)),
     ...outputs.map((name) => text(2, name)),
-    ...[text(4, operator), text(7, domain)],
+    text(4, operator),
+    text(7, domain),
   ]);
 
 /** A tensor of float32 of a graph. */

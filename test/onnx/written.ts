@@ -188,12 +188,12 @@ export const cases: Readonly<Record<string, Case>> = {
   "other losses": each(
     (x, y) =>
       [
-        ...[new nn.GaussianNLLLoss({ reduction: "none" }).forward(x, y, y.abs().add(1))],
-        ...[new nn.HingeEmbeddingLoss({ reduction: "none" }).forward(x, y.sign())],
-        ...[new nn.MarginRankingLoss({ reduction: "none" }).forward(x, y, y.sign())],
-        ...[new nn.MultiLabelSoftMarginLoss(undefined, { reduction: "none" }).forward(x, y.gt(0).to("float32"))],
-        ...[new nn.TripletMarginLoss({ reduction: "none" }).forward(x, y, x.add(y))],
-        ...[new nn.CosineEmbeddingLoss({ reduction: "none" }).forward(x, y, y.select(1, 0).sign())],
+        new nn.GaussianNLLLoss({ reduction: "none" }).forward(x, y, y.abs().add(1)),
+        new nn.HingeEmbeddingLoss({ reduction: "none" }).forward(x, y.sign()),
+        new nn.MarginRankingLoss({ reduction: "none" }).forward(x, y, y.sign()),
+        new nn.MultiLabelSoftMarginLoss(undefined, { reduction: "none" }).forward(x, y.gt(0).to("float32")),
+        new nn.TripletMarginLoss({ reduction: "none" }).forward(x, y, x.add(y)),
+        new nn.CosineEmbeddingLoss({ reduction: "none" }).forward(x, y, y.select(1, 0).sign()),
       ] as Tensor[],
     (n) => ({ x: randn([n, 6]), y: randn([n, 6]) }),
   ),

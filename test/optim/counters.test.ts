@@ -54,8 +54,10 @@ describe.if(isWatched)("a step on metal takes few launches", () => {
     const reasonFor = (count: number) =>
       updateMetal.unsupported!({ inputs: [], attributes: { members: Array(count) } } as never);
     expect([1, 9, 10, 11].map(reasonFor)).toEqual([
-      ...[undefined, undefined],
-      ...["the kernel updates at most 9 parameters at once", "the kernel updates at most 9 parameters at once"],
+      undefined,
+      undefined,
+      "the kernel updates at most 9 parameters at once",
+      "the kernel updates at most 9 parameters at once",
     ]);
   });
 

@@ -8,7 +8,10 @@ import { draw, on, parameterOf, tested, valuesOf } from "./run.ts";
 
 /** The distance from 1 to the next number of a dtype. */
 const epsilons: Readonly<Record<FloatDType, number>> = {
-  ...{ float64: 2 ** -52, float32: 2 ** -23, float16: 2 ** -10, bfloat16: 2 ** -7 },
+  float64: 2 ** -52,
+  float32: 2 ** -23,
+  float16: 2 ** -10,
+  bfloat16: 2 ** -7,
 };
 
 /**

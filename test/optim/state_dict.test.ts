@@ -94,7 +94,10 @@ describe("stateDict names the parameters", () => {
     const numbered = new AdamW([w, b]);
     numbered.step();
     expect(Object.keys(numbered.stateDict().tensors)).toEqual([
-      ...["0.firstMoment", "0.secondMoment", "1.firstMoment", "1.secondMoment"],
+      "0.firstMoment",
+      "0.secondMoment",
+      "1.firstMoment",
+      "1.secondMoment",
     ]);
     const named = new SGD(
       new Map([

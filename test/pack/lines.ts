@@ -207,8 +207,10 @@ const ofFiles = (folder: string): Lines => {
     async "io.loadOnnx"() {
       const bytes = onnx.model(
         onnx.graph({
-          ...{ nodes: [onnx.node("Add", ["x", "bias"], ["y"])], initializers: [onnx.initializer("bias", [2], [0, 1])] },
-          ...{ inputs: [onnx.tensorInput("x", [2])], outputs: [onnx.tensorInput("y", [2])] },
+          nodes: [onnx.node("Add", ["x", "bias"], ["y"])],
+          initializers: [onnx.initializer("bias", [2], [0, 1])],
+          inputs: [onnx.tensorInput("x", [2])],
+          outputs: [onnx.tensorInput("y", [2])],
         }),
       );
       const model = await io.loadOnnx(bytes);

@@ -60,7 +60,10 @@ function nearest(product: number): number {
 
 /** For formats with a minimum: the bytes of a block that are not levels. */
 const heads: Readonly<Record<string, (at: number) => boolean>> = {
-  ...{ q4_1: (at) => at < 4, q5_1: (at) => at < 4, q4_K: (at) => at < 16, q5_K: (at) => at < 16 },
+  q4_1: (at) => at < 4,
+  q5_1: (at) => at < 4,
+  q4_K: (at) => at < 16,
+  q5_K: (at) => at < 16,
   q2_K: (at) => at < 16 || at >= 80,
 };
 

@@ -70,8 +70,18 @@ export function randomWeights(
 
 /** The upper bytes of the float16 in a block. */
 const halves: Partial<Record<GgmlFormat, readonly number[]>> = {
-  ...{ q4_0: [1], q4_1: [1, 3], q5_0: [1], q5_1: [1, 3], q8_0: [1], iq4_nl: [1] },
-  ...{ q2_K: [81, 83], q3_K: [109], q4_K: [1, 3], q5_K: [1, 3], q6_K: [209], f16: [1] },
+  q4_0: [1],
+  q4_1: [1, 3],
+  q5_0: [1],
+  q5_1: [1, 3],
+  q8_0: [1],
+  iq4_nl: [1],
+  q2_K: [81, 83],
+  q3_K: [109],
+  q4_K: [1, 3],
+  q5_K: [1, 3],
+  q6_K: [209],
+  f16: [1],
 };
 
 export const scaleDTypeOf = (name: string): ScaleDType => name.split(".")[2] as ScaleDType;

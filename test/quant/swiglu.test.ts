@@ -119,8 +119,11 @@ function caseOf(format: QuantizedFormat, count: number, rows: number, columns: n
   const own = dtype as "float32";
   const gate = weightsOf(format, rows, columns);
   return {
-    ...{ x: as(wave(count, columns, 1.3), own), gate, up: other(gate) },
-    ...{ gateBias: as(row(rows, 0.7), own), upBias: as(row(rows, 0.3), own) },
+    x: as(wave(count, columns, 1.3), own),
+    gate,
+    up: other(gate),
+    gateBias: as(row(rows, 0.7), own),
+    upBias: as(row(rows, 0.3), own),
   };
 }
 

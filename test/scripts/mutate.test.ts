@@ -359,7 +359,11 @@ describe("arguments of `bun run mutate`", () => {
     const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, skip: 0, jobs: 1, seconds: 180 };
     expect(readMutateOptions([])).toEqual(plain);
     expect(readMutateOptions(["--seed=7", "--count=3", "--skip=4", "--jobs=2", "--seconds=60", "src/optim/"])).toEqual({
-      ...{ seed: 7, count: 3, skip: 4, jobs: 2, seconds: 60 },
+      seed: 7,
+      count: 3,
+      skip: 4,
+      jobs: 2,
+      seconds: 60,
       place: { path: "src/optim", line: undefined },
     });
     expect(readMutateOptions(["src/a.ts:40"]).place).toEqual({ path: "src/a.ts", line: 40 });

@@ -53,7 +53,8 @@ test("the programs of every page have the right types", () => {
   expect(blocks.length).toBeGreaterThan(70);
   for (const block of blocks) writeFileSync(join(folder, `${block.place}.ts`), withImports(block));
   const compilerOptions = {
-    ...{ noUnusedLocals: false, noUncheckedIndexedAccess: true },
+    noUnusedLocals: false,
+    noUncheckedIndexedAccess: true,
     typeRoots: [join(packageRoot, "node_modules", "@types")],
     types: ["bun"],
   };

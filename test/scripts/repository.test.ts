@@ -175,10 +175,14 @@ test("a release packs each platform on a separate runner, and publishes with pro
   expect(text).toMatch(/run release --local --platform \$\{\{ matrix\.platform \}\}/);
   expect(text).toContain(`test "$(ls | wc -l)" = ${platformPackages.length + devicePlatforms.length + 1}`);
   expect(jobs.publish.permissions).toEqual({
-    ...{ contents: "write", "id-token": "write", attestations: "write" },
+    contents: "write",
+    "id-token": "write",
+    attestations: "write",
   });
   expect(jobs.installed.strategy.matrix.system.map((system) => system.replace(/-.*-arm$|-.*/, ""))).toEqual([
-    ...["ubuntu", "ubuntu", "macos"],
+    "ubuntu",
+    "ubuntu",
+    "macos",
   ]);
   expect(text).toContain("--provenance");
   expect(text).toContain("SHA256SUMS");

@@ -58,7 +58,8 @@ test.each(["/v1/rerank", "/v2/rerank"])("%s is served in the form of Jina's and 
   const { status, json } = await post(ranking, path, { model: "regress", query: "who wrote", documents, top_n: 2 });
   const wanted = await nn.rerank(ranker.encoder, "who wrote", texts, { topK: 2 });
   const results = wanted.map(({ index, score }) => ({
-    ...{ index, relevance_score: score },
+    index,
+    relevance_score: score,
     ...(path === "/v1/rerank" && { document: { text: texts[index] } }),
   }));
   expect([status, json["results"]]).toEqual([200, results as never]);

@@ -6,10 +6,22 @@ import { Generator, io, nn } from "../../src/index.ts";
 const sizes = { vocabularySize: 603, contextLength: 256, layers: 2, heads: 4, keyValueHeads: 2, width: 32, hidden: 64 };
 
 const config = {
-  ...{ model_type: "llama", architectures: ["LlamaForCausalLM"], hidden_act: "silu", rms_norm_eps: 1e-5 },
-  ...{ vocab_size: 603, max_position_embeddings: 256, hidden_size: 32, intermediate_size: 64 },
-  ...{ num_hidden_layers: 2, num_attention_heads: 4, num_key_value_heads: 2, tie_word_embeddings: false },
-  ...{ rope_theta: 10_000, torch_dtype: "float32", bos_token_id: 600, eos_token_id: 601 },
+  model_type: "llama",
+  architectures: ["LlamaForCausalLM"],
+  hidden_act: "silu",
+  rms_norm_eps: 1e-5,
+  vocab_size: 603,
+  max_position_embeddings: 256,
+  hidden_size: 32,
+  intermediate_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  tie_word_embeddings: false,
+  rope_theta: 10_000,
+  torch_dtype: "float32",
+  bos_token_id: 600,
+  eos_token_id: 601,
 };
 
 const template =

@@ -30,7 +30,10 @@ afterAll(() => Promise.all([server.close(0), plain.close(0)]));
 describe("response_format constrains the answer", () => {
   const schema = { type: "object", properties: { n: { type: "integer", minimum: 0, maximum: 999 } }, required: ["n"] };
   const options = {
-    ...{ model: "tiny/llama", messages: [{ role: "user", content: "Hi" } as const], max_tokens: 80, temperature: 1 },
+    model: "tiny/llama",
+    messages: [{ role: "user", content: "Hi" } as const],
+    max_tokens: 80,
+    temperature: 1,
     response_format: { type: "json_schema", json_schema: { name: "a", schema } } as const,
   };
 

@@ -21,7 +21,8 @@ afterAll(() => server.close(0));
 const authorization = { Authorization: "Bearer secret" };
 const complete = (more: object, headers: Record<string, string> = authorization, signal?: AbortSignal) =>
   fetch(`${server.url}/v1/completions`, {
-    ...{ method: "POST", headers: { "Content-Type": "application/json", ...headers } },
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify({ model: "tiny/llama", prompt: "a", max_tokens: 2, ...more }),
     ...(signal && { signal }),
   });

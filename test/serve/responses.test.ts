@@ -28,7 +28,9 @@ afterAll(() => server.close(0));
 const integer = { type: "integer", minimum: 0, maximum: 99 };
 const add: OpenAI.Responses.FunctionTool = {
   type: "function",
-  ...{ name: "add", description: "adds", strict: true },
+  name: "add",
+  description: "adds",
+  strict: true,
   parameters: { type: "object", properties: { a: integer }, required: ["a"], additionalProperties: false },
 };
 const call = (a: number) => `<tool_call>\n{"name": "add", "arguments": {"a": ${a}}}\n</tool_call>\n`;
@@ -112,7 +114,10 @@ describe("structured output follows its schema", () => {
     const schema = z.object({ name: z.string(), age: z.int().min(0).max(150) });
     model.says('{"name": "x", "age": 999}');
     const { output_parsed } = await client.responses.parse({
-      ...{ model: "m", input: "?", temperature: 0, text: { format: zodTextFormat(schema, "person") } },
+      model: "m",
+      input: "?",
+      temperature: 0,
+      text: { format: zodTextFormat(schema, "person") },
     });
     expect(schema.parse(output_parsed)).toMatchObject({ name: "x" });
   });
@@ -131,7 +136,10 @@ describe("structured output follows its schema", () => {
 test("probabilities of tokens are returned, if requested", async () => {
   model.says("Hi");
   const { output } = await client.responses.create({
-    ...{ model: "m", input: "?", include: ["message.output_text.logprobs"], top_logprobs: 2 },
+    model: "m",
+    input: "?",
+    include: ["message.output_text.logprobs"],
+    top_logprobs: 2,
   });
   const [part] = (output[0] as OpenAI.Responses.ResponseOutputMessage).content as OpenAI.Responses.ResponseOutputText[];
   expect(part.logprobs!.map(({ token, top_logprobs }) => [token, top_logprobs.length])).toEqual([

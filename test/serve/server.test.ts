@@ -25,25 +25,35 @@ afterAll(() => server.close(0));
 describe("chats are answered by the model", () => {
   test("an answer is the model's text, with usage", async () => {
     const answer = await client.chat.completions.create({
-      ...{ model: name, messages: said("Hi"), max_tokens: 12, temperature: 0 },
+      model: name,
+      messages: said("Hi"),
+      max_tokens: 12,
+      temperature: 0,
     });
     expect(answer.object).toBe("chat.completion");
     expect(answer.choices).toHaveLength(1);
     expect(answer.choices[0].message).toEqual({
-      ...{ role: "assistant", refusal: null },
+      role: "assistant",
+      refusal: null,
       content: await textAlone(model, promptOf("Hi"), 12),
     });
     expect(answer.choices[0].finish_reason).toBe("length");
     const prompt = promptOf("Hi").length;
     expect(answer.usage).toMatchObject({
-      ...{ prompt_tokens: prompt, completion_tokens: 12, total_tokens: prompt + 12 },
+      prompt_tokens: prompt,
+      completion_tokens: 12,
+      total_tokens: prompt + 12,
     });
   });
 
   test("a stream has the same text in parts, a reason at the end, then usage", async () => {
     const stream = await client.chat.completions.create({
-      ...{ model: name, messages: said("Hi"), max_tokens: 12, temperature: 0 },
-      ...{ stream: true, stream_options: { include_usage: true } },
+      model: name,
+      messages: said("Hi"),
+      max_tokens: 12,
+      temperature: 0,
+      stream: true,
+      stream_options: { include_usage: true },
     });
     const chunks = await Array.fromAsync(stream);
     expect(chunks[0].choices[0].delta.role).toBe("assistant");
@@ -84,7 +94,12 @@ describe("chats are answered by the model", () => {
 
   test("log-probabilities come with each token", async () => {
     const { choices } = await client.chat.completions.create({
-      ...{ model: name, messages: said("Hi"), max_tokens: 5, temperature: 0, logprobs: true, top_logprobs: 3 },
+      model: name,
+      messages: said("Hi"),
+      max_tokens: 5,
+      temperature: 0,
+      logprobs: true,
+      top_logprobs: 3,
     });
     const { content } = choices[0].logprobs!;
     expect(content).toHaveLength(5);
@@ -98,14 +113,22 @@ describe("chats are answered by the model", () => {
 
 test("a completion continues one text, or several", async () => {
   const { choices, usage } = await client.completions.create({
-    ...{ model: name, prompt: ["abc", "abcdef"], max_tokens: 6, temperature: 0, echo: true },
+    model: name,
+    prompt: ["abc", "abcdef"],
+    max_tokens: 6,
+    temperature: 0,
+    echo: true,
   });
   const wanted = ["abc", "abcdef"].map(async (text) => text + (await textAlone(model, text, 6)));
   expect(choices.map(({ text }) => text)).toEqual(await Promise.all(wanted));
   expect(usage).toMatchObject({ prompt_tokens: 9, completion_tokens: 12 });
   const tokens = [...new TextEncoder().encode("abc")];
   const stream = await client.completions.create({
-    ...{ model: name, prompt: tokens, max_tokens: 6, temperature: 0, stream: true },
+    model: name,
+    prompt: tokens,
+    max_tokens: 6,
+    temperature: 0,
+    stream: true,
   });
   const parts = await Array.fromAsync(stream);
   expect(parts.map(({ choices: [choice] }) => choice.text).join("")).toBe(await textAlone(model, "abc", 6));

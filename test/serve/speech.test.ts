@@ -55,7 +55,10 @@ test("transcriptions with words are served to OpenAI's client", async () => {
   const wanted = await nn.transcribe(served.speech, file, { ...drawn, wordTimestamps: true });
   seeded();
   const verbose = await client.audio.transcriptions.create({
-    ...{ ...drawn, model: "whisper", file: await request(), response_format: "verbose_json" },
+    ...drawn,
+    model: "whisper",
+    file: await request(),
+    response_format: "verbose_json",
     timestamp_granularities: ["word", "segment"],
   });
   expect([verbose.text, verbose.language]).toEqual([wanted.text.trim(), "german"]);
@@ -82,7 +85,11 @@ test.each(["json", "text", "srt", "vtt"] as const)("response_format %s has its f
   const wanted = await nn.transcribe(served.speech, file, { ...drawn, initialPrompt: "a" });
   seeded();
   const got = (await client.audio.transcriptions.create({
-    ...{ model: "whisper", file: await request(), prompt: "a", response_format: format, ...drawn },
+    model: "whisper",
+    file: await request(),
+    prompt: "a",
+    response_format: format,
+    ...drawn,
   })) as string | { text: string };
   if (format === "json") expect((got as { text: string }).text).toBe(wanted.text.trim());
   else if (format === "text") expect(got).toBe(`${wanted.text.trim()}\n`);
@@ -114,11 +121,14 @@ test("wrong requests are rejected", async () => {
   for (const [changes, status, message] of cases)
     expect(await form(changes)).toEqual([status, expect.stringContaining(message)]);
   const json = await fetch(`${server.url}/v1/audio/transcriptions`, {
-    ...{ method: "POST", body: "{}", headers: { "Content-Type": "application/json" } },
+    method: "POST",
+    body: "{}",
+    headers: { "Content-Type": "application/json" },
   });
   expect([json.status, await json.text()]).toEqual([415, expect.stringContaining("multipart/form-data")]);
   const chat = await fetch(`${server.url}/v1/completions`, {
-    ...{ method: "POST", body: JSON.stringify({ model: "whisper", prompt: "a" }) },
+    method: "POST",
+    body: JSON.stringify({ model: "whisper", prompt: "a" }),
     headers: { "Content-Type": "application/json" },
   });
   expect([chat.status, await chat.text()]).toEqual([404, expect.stringContaining("recognizes speech")]);
@@ -147,7 +157,9 @@ test("a CTC model is served", async () => {
     const { audio: api } = new OpenAI({ baseURL: `${small.url}/v1`, apiKey: "none", maxRetries: 0 });
     const given = { model: "ctc", file: await request() };
     const verbose = await api.transcriptions.create({
-      ...{ ...given, response_format: "verbose_json", timestamp_granularities: ["word"] },
+      ...given,
+      response_format: "verbose_json",
+      timestamp_granularities: ["word"],
     });
     expect(verbose.text).toBe(wanted.text);
     expect(verbose.words).toHaveLength(wanted.segments.flatMap(({ words = [] }) => words).length);
@@ -168,7 +180,9 @@ test("orchard transcribe writes a transcript with the times of words", async () 
   };
   const out = folder.file("out");
   expect(run("--language", "de", "--format", "json", "--word-timestamps", "--out", out)).toEqual([
-    ...[0, `wrote ${out}/speech.json\n`, ""],
+    0,
+    `wrote ${out}/speech.json\n`,
+    "",
   ]);
   const { language, task, segments } = JSON.parse(readFileSync(`${out}/speech.json`, "utf8"));
   expect([language, task]).toEqual(["de", "transcribe"]);

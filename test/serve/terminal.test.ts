@@ -33,11 +33,16 @@ class Terminal {
     this.child = Bun.spawn([...bunWords, ...held, ...chat], {
       cwd: packageRoot,
       env: {
-        ...{ ...process.env, ORCHARD_BACKEND: "cpu", TERM: "xterm", NODE_ENV: undefined },
-        ...{ HELD_CALLS: `${calls}`, HELD_UNTIL: this.gate },
+        ...process.env,
+        ORCHARD_BACKEND: "cpu",
+        TERM: "xterm",
+        NODE_ENV: undefined,
+        HELD_CALLS: `${calls}`,
+        HELD_UNTIL: this.gate,
       },
       terminal: {
-        ...{ cols: COLUMNS, rows: 24 },
+        cols: COLUMNS,
+        rows: 24,
         data: (_, bytes) => {
           this.text += new TextDecoder().decode(bytes);
         },

@@ -53,7 +53,8 @@ async function launch(): Promise<Browser> {
   const { executablePath, args, libraries } = await findProgram();
   const start = (more: Record<string, string> = {}) =>
     puppeteer.launch({
-      ...{ timeout: TIMEOUT, protocolTimeout: TIMEOUT },
+      timeout: TIMEOUT,
+      protocolTimeout: TIMEOUT,
       executablePath,
       args: [...args, "--lang=en-US"],
       env: { ...process.env, ...locale, ...more },

@@ -38,7 +38,13 @@ export function multiply(given: MatmulCase, operation = "matmul"): void {
   const { dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 } = given;
   const operands = [a, b, input ?? out, out];
   const values = {
-    ...{ dtype, m, n, k, hasInput: input !== undefined, alpha, beta },
+    dtype,
+    m,
+    n,
+    k,
+    hasInput: input !== undefined,
+    alpha,
+    beta,
     rowStrides: operands.map(({ rowStride }) => rowStride),
     columnStrides: operands.map(({ columnStride }) => columnStride),
     offsets: operands.map(({ offset }) => offset),

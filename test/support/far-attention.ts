@@ -61,18 +61,15 @@ const makeFar =
   };
 
 const attributes: AttentionAttributes = {
-  ...{
-    inputs: ["q", "k", "v", "mask", "bias"],
-    outputs: ["out", "logSumExp", "logSumExpLow"],
-    scale: 0.5,
-    softcap: undefined,
-  },
-  ...{
-    band: { left: Infinity, right: 0 },
-    alignment: "bottom-right",
-    packed: undefined,
-    dropout: dropoutOf(0.2, [1, 2]),
-  },
+  inputs: ["q", "k", "v", "mask", "bias"],
+  outputs: ["out", "logSumExp", "logSumExpLow"],
+  scale: 0.5,
+  softcap: undefined,
+
+  band: { left: Infinity, right: 0 },
+  alignment: "bottom-right",
+  packed: undefined,
+  dropout: dropoutOf(0.2, [1, 2]),
 };
 const backwardAttributes: AttentionAttributes = {
   ...attributes,
@@ -88,12 +85,19 @@ function results(make: Make, queries: number): Pick<FarResults, "far" | "offset"
     return copy_(make(values.shape, dtype), dtype === "bool" ? gt(values, -1) : values);
   };
   const operands: Partial<Record<InputName | OutputName, Tensor>> = {
-    ...{ q: drawn(queries, dim), k: drawn(keys, dim), v: drawn(keys, dim), gradOut: drawn(queries, dim) },
-    ...{ mask: drawn(queries, keys, "bool"), bias: drawn(queries, keys) },
-    ...{ out: make([batch, heads, queries, dim], "float16"), logSumExp: make([batch, heads, queries], "float32") },
+    q: drawn(queries, dim),
+    k: drawn(keys, dim),
+    v: drawn(keys, dim),
+    gradOut: drawn(queries, dim),
+    mask: drawn(queries, keys, "bool"),
+    bias: drawn(queries, keys),
+    out: make([batch, heads, queries, dim], "float16"),
+    logSumExp: make([batch, heads, queries], "float32"),
     logSumExpLow: make([batch, heads, queries], "float32"),
-    ...{ gradQ: make([batch, heads, queries, dim], "float16"), gradK: make([batch, heads, keys, dim], "float16") },
-    ...{ gradV: make([batch, heads, keys, dim], "float16"), gradBias: make([batch, heads, queries, keys], "float16") },
+    gradQ: make([batch, heads, queries, dim], "float16"),
+    gradK: make([batch, heads, keys, dim], "float16"),
+    gradV: make([batch, heads, keys, dim], "float16"),
+    gradBias: make([batch, heads, queries, keys], "float16"),
   };
   const named = (names: readonly (InputName | OutputName)[]): Tensor[] => names.map((name) => operands[name]!);
   for (const [primitive, pass] of [

@@ -35,7 +35,9 @@ const drawn: fc.Arbitrary<Drawn> = fc
     ),
     model: fc.record({
       unk_token: fc.constantFrom(null, "a", "none", ""),
-      ...{ fuse_unk: fc.boolean(), byte_fallback: fc.boolean(), ignore_merges: fc.boolean() },
+      fuse_unk: fc.boolean(),
+      byte_fallback: fc.boolean(),
+      ignore_merges: fc.boolean(),
       end_of_word_suffix: fc.constantFrom(null, "</w>"),
     }),
     splits: fc.boolean(),
@@ -54,7 +56,8 @@ const drawn: fc.Arbitrary<Drawn> = fc
       ids === "in order" ? at : ids === "from the last" ? all.length - 1 - at : at + (at >> 2);
     const vocab = Object.fromEntries(all.map((word, at) => [word, idOf(at)]));
     const json = {
-      ...{ normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" }, post_processor: null },
+      normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" },
+      post_processor: null,
       pre_tokenizer: splits
         ? { type: "Split", pattern: { String: "▁" }, behavior: "MergedWithNext", invert: false }
         : null,
@@ -82,7 +85,8 @@ const drawnUnigram: fc.Arbitrary<Drawn> = fc
     const first = areFirst ? added.map((content) => [content, 0] as [string, number]) : [];
     const vocab = [...first, ...pieces];
     const json = {
-      ...{ normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" }, post_processor: null },
+      normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" },
+      post_processor: null,
       pre_tokenizer: splits ? { type: "Metaspace", replacement: "▁", prepend_scheme: "always", split: true } : null,
       decoder: { type: "Metaspace", replacement: "▁", prepend_scheme: "always", split: true },
       added_tokens: added.map((content, at) => ({ id: areFirst ? at : vocab.length + at, content, special: at === 0 })),
@@ -164,7 +168,11 @@ describe("the cache of packed texts is reused", () => {
     const merges = words.filter((word) => word.length <= 3).map((word) => [word.slice(0, -1), word.slice(-1)]);
     mkdirSync(model, { recursive: true });
     const json = {
-      ...{ normalizer: null, pre_tokenizer: null, post_processor: null, added_tokens: [], decoder: { type: "Fuse" } },
+      normalizer: null,
+      pre_tokenizer: null,
+      post_processor: null,
+      added_tokens: [],
+      decoder: { type: "Fuse" },
       model: { type: "BPE", vocab, merges },
     };
     writeFileSync(join(model, "tokenizer.json"), JSON.stringify(json, null, 2));

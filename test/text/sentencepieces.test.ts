@@ -53,9 +53,14 @@ const unigram = models.flatMap(({ options }, index) =>
 test.each(unigram)("a tokenizer from the GGUF metadata of unigram model %d has the same pieces", (index) => {
   const { pieces, charsmap, addsPrefix, trimsSpaces, unknown } = readSentencePiece(bytesOf(index), "a model");
   const metadata = {
-    ...{ model: "t5", tokens: pieces.map((piece) => piece.text), scores: pieces.map(({ score }) => score) },
-    ...{ token_type: pieces.map(({ type }) => type), unknown_token_id: unknown, add_eos_token: false },
-    ...{ add_space_prefix: addsPrefix, remove_extra_whitespaces: trimsSpaces },
+    model: "t5",
+    tokens: pieces.map((piece) => piece.text),
+    scores: pieces.map(({ score }) => score),
+    token_type: pieces.map(({ type }) => type),
+    unknown_token_id: unknown,
+    add_eos_token: false,
+    add_space_prefix: addsPrefix,
+    remove_extra_whitespaces: trimsSpaces,
     precompiled_charsmap: charsmap.length > 0 ? charsmap : undefined,
   };
   const entries = Object.entries(metadata).map(([key, value]) => [`tokenizer.ggml.${key}`, { value }] as const);

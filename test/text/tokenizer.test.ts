@@ -94,8 +94,15 @@ test("special tokens are known by name, skipped on request, and the space stays 
 
 const metadataOf = (model: string, own: Pieces, more: object = {}) =>
   Object.entries({
-    ...{ model, tokens: own.tokens, scores: own.scores, token_type: own.types, add_space_prefix: own.adds_space },
-    ...{ bos_token_id: own.bos, eos_token_id: own.eos, unknown_token_id: own.unk, ...more },
+    model,
+    tokens: own.tokens,
+    scores: own.scores,
+    token_type: own.types,
+    add_space_prefix: own.adds_space,
+    bos_token_id: own.bos,
+    eos_token_id: own.eos,
+    unknown_token_id: own.unk,
+    ...more,
   });
 const entries = (pairs: readonly (readonly [string, unknown])[]) =>
   Object.fromEntries(pairs.map(([key, value]) => [`tokenizer.ggml.${key}`, { value }]));

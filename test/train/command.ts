@@ -9,8 +9,16 @@ import { bunWords } from "../support/program.ts";
 import { waitFor } from "../support/wait.ts";
 
 export const tiny = [
-  ...["--preset", "tiny", "--width", "16", "--context", "16"],
-  ...["--sample-tokens", "20", "--save-every", "5"],
+  "--preset",
+  "tiny",
+  "--width",
+  "16",
+  "--context",
+  "16",
+  "--sample-tokens",
+  "20",
+  "--save-every",
+  "5",
 ] as const;
 
 export type Child = ReturnType<ReturnType<typeof trainingCommands>["start"]>;

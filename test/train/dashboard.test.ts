@@ -58,7 +58,8 @@ describe("the page of a run", () => {
     emit(startEvent, ...Array.from({ length: 100 }, (_, k) => stepEvent(k + 1)), {
       kind: "evaluation",
       step: 100,
-      ...{ loss: 3.702, bitsPerByte: 1.234 },
+      loss: 3.702,
+      bitsPerByte: 1.234,
     });
     await open();
     await shows("step", "100 of 400");

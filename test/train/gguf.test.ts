@@ -78,8 +78,11 @@ describe.each(["gpt", "llama"] as const)("GGUF files of the model %s", (architec
     expect(metadata["general.architecture"]).toBe(prefix);
     const uint32 = (value: number) => ({ type: "uint32" as const, value });
     const expected = {
-      ...{ context_length: uint32(32), embedding_length: uint32(64), block_count: uint32(2) },
-      ...{ feed_forward_length: uint32(architecture === "gpt" ? 256 : 192), "attention.head_count": uint32(2) },
+      context_length: uint32(32),
+      embedding_length: uint32(64),
+      block_count: uint32(2),
+      feed_forward_length: uint32(architecture === "gpt" ? 256 : 192),
+      "attention.head_count": uint32(2),
     };
     for (const [key, value] of Object.entries(expected)) expect(metadata[`${prefix}.${key}`]).toEqual(value);
     if (architecture === "llama") expect(metadata["llama.rope.dimension_count"]).toEqual(uint32(32));
@@ -123,7 +126,10 @@ describe("tokens of the vocabulary are written", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new Gpt2Tokenizer());
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));
     expect([tokens.length, tokens[50_256], tokens[15_496], tokens[995]]).toEqual([
-      ...[50_257, "<|endoftext|>", "Hello", "Ġworld"],
+      50_257,
+      "<|endoftext|>",
+      "Hello",
+      "Ġworld",
     ]);
     expect([merges.length, merges.slice(0, 7)]).toEqual([50_000, ["Ġ t", "Ġ a", "h e", "i n", "r e", "o n", "Ġt he"]]);
     expect([types[0], types[50_256]]).toEqual([1, 3]);

@@ -55,8 +55,12 @@ test("the bar shows loss, held-out loss, speed, time left, memory and backend; s
 
 describe("the line of progress shows the state", () => {
   const figures = {
-    ...{ loss: "loss 1.234", heldOut: "2.345", speed: "45.7K", left: "12 min 30 s" },
-    ...{ memory: "123.4 MB", backend: "reference" },
+    loss: "loss 1.234",
+    heldOut: "2.345",
+    speed: "45.7K",
+    left: "12 min 30 s",
+    memory: "123.4 MB",
+    backend: "reference",
   };
   const at = (width: number) => progressLine(width, 1234, 2000, figures);
 
@@ -190,7 +194,12 @@ test("numbers are printed in readable form", () => {
     "1024.0 TB",
   ]);
   expect([0.4, 59.6, 3599, 3600, 90_061, Number.NaN].map(formatDuration)).toEqual([
-    ...["0 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "25 h 1 min", "…"],
+    "0 s",
+    "1 min 0 s",
+    "59 min 59 s",
+    "1 h 0 min",
+    "25 h 1 min",
+    "…",
   ]);
   expect([9, 1234, 1_234_567].map(formatCount)).toEqual(["9", "1.23K", "1.23M"]);
 });

@@ -36,8 +36,20 @@ const VOCABULARY = 96;
 /** PyTorch's recipe: AdamW with β (0.9, 0.99), a constant learning rate, decay of matrices only. */
 const settings: Settings = {
   ...presets.tiny,
-  ...{ layers: 2, heads: 2, width: 16, context: 16, dropout: 0, batch: 4, accumulate: 1 },
-  ...{ steps: 200, warmup: 0, learningRate: 1e-3, finalLearningRate: 1e-3, beta2: 0.99, weightDecay: 0.1, clip: 1 },
+  layers: 2,
+  heads: 2,
+  width: 16,
+  context: 16,
+  dropout: 0,
+  batch: 4,
+  accumulate: 1,
+  steps: 200,
+  warmup: 0,
+  learningRate: 1e-3,
+  finalLearningRate: 1e-3,
+  beta2: 0.99,
+  weightDecay: 0.1,
+  clip: 1,
 };
 
 /** The parts of a session, with PyTorch's initial weights. */

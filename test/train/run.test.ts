@@ -29,8 +29,18 @@ afterAll(() => setBackend(before));
 
 const small: Settings = {
   ...presets.tiny,
-  ...{ data: [text], width: 16, context: 16, steps: 12, warmup: 2, dropout: 0.1, learningRate: 3e-3 },
-  ...{ evaluateEvery: 4, saveEvery: 4, sampleEvery: 6, sampleTokens: 5, keep: 2 },
+  data: [text],
+  width: 16,
+  context: 16,
+  steps: 12,
+  warmup: 2,
+  dropout: 0.1,
+  learningRate: 3e-3,
+  evaluateEvery: 4,
+  saveEvery: 4,
+  sampleEvery: 6,
+  sampleTokens: 5,
+  keep: 2,
 };
 
 interface Told {
@@ -63,8 +73,17 @@ async function run(
 describe("a run with patience", () => {
   /** Steps that change no weight: no evaluation is better than the first. */
   const still: Settings = {
-    ...{ ...small, learningRate: 1e-30, finalLearningRate: 0, weightDecay: 0, sampleEvery: 0, sampleTokens: 1 },
-    ...{ steps: 40, evaluateEvery: 2, saveEvery: 2, keep: 20, patience: 3 },
+    ...small,
+    learningRate: 1e-30,
+    finalLearningRate: 0,
+    weightDecay: 0,
+    sampleEvery: 0,
+    sampleTokens: 1,
+    steps: 40,
+    evaluateEvery: 2,
+    saveEvery: 2,
+    keep: 20,
+    patience: 3,
   };
 
   test("a run ends after this many evaluations without a lower loss, and resumes to the same end", async () => {

@@ -84,8 +84,15 @@ describe("the values of recipes are nanoGPT's", () => {
   const ofGpu = { layers: 6, heads: 6, width: 384, context: 256, batch: 64, steps: 5000, dropout: 0.2 };
   const own = {
     ...({ architecture: "gpt", dtype: "float32", data: [], tokenizer: "bytes", vocabulary: 1024 } as const),
-    ...{ heldOut: 0.05, evaluationBatches: 20, patience: 0, saveEvery: 250, keep: 2 },
-    ...{ sampleEvery: 500, sampleTokens: 300, prompt: "export ", temperature: 0.8 },
+    heldOut: 0.05,
+    evaluationBatches: 20,
+    patience: 0,
+    saveEvery: 250,
+    keep: 2,
+    sampleEvery: 500,
+    sampleTokens: 300,
+    prompt: "export ",
+    temperature: 0.8,
   };
   const cpu = { ...own, ...nanoGpt, ...defaults, ...ofCpu };
 
@@ -105,11 +112,37 @@ describe("the values of recipes are nanoGPT's", () => {
 
   test("recipes of adapters have ten times the learning rate of a whole model", () => {
     expect(tuningSettings({ model: "m", data: ["d"], lora: 8 })).toEqual({
-      ...{ model: "m", data: ["d"], lora: 8, loraAlpha: 0, loraDropout: 0, loraTargets: [], quantize: "", dtype: "" },
-      ...{ packing: false, checkpointActivations: false, context: 0, heldOut: 0.05, steps: 0, batch: 4, accumulate: 1 },
-      ...{ learningRate: 2e-4, finalLearningRate: 2e-5, warmup: 10, beta2: 0.999, weightDecay: 0, clip: 1, seed: 1337 },
-      ...{ evaluateEvery: 50, evaluationBatches: 20, patience: 0, saveEvery: 100, keep: 2, sampleEvery: 0 },
-      ...{ sampleTokens: 100, prompt: "", temperature: 0 },
+      model: "m",
+      data: ["d"],
+      lora: 8,
+      loraAlpha: 0,
+      loraDropout: 0,
+      loraTargets: [],
+      quantize: "",
+      dtype: "",
+      packing: false,
+      checkpointActivations: false,
+      context: 0,
+      heldOut: 0.05,
+      steps: 0,
+      batch: 4,
+      accumulate: 1,
+      learningRate: 2e-4,
+      finalLearningRate: 2e-5,
+      warmup: 10,
+      beta2: 0.999,
+      weightDecay: 0,
+      clip: 1,
+      seed: 1337,
+      evaluateEvery: 50,
+      evaluationBatches: 20,
+      patience: 0,
+      saveEvery: 100,
+      keep: 2,
+      sampleEvery: 0,
+      sampleTokens: 100,
+      prompt: "",
+      temperature: 0,
     });
   });
 });

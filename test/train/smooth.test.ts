@@ -31,9 +31,14 @@ test("ticks are 1, 2 and 5 times powers of ten, or bytes in their units", () => 
 
 test("labels have as many decimals as the distance of ticks needs", () => {
   expect([withDecimals(2, 1), withDecimals(2, 0.5), withDecimals(0.3, 0.1), withDecimals(0.02, 0.02)]).toEqual([
-    ...["2", "2.0", "0.3", "0.02"],
+    "2",
+    "2.0",
+    "0.3",
+    "0.02",
   ]);
   expect([withDecimals(1000, 500), withDecimals(0, 0.001), withDecimals(3e-5, 1e-5)]).toEqual([
-    ...["1000", "0.000", "0.00003"],
+    "1000",
+    "0.000",
+    "0.00003",
   ]);
 });

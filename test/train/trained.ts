@@ -14,9 +14,23 @@ import { testFolder } from "../support/folder.ts";
 /** Settings with dropout, and otherwise as small as possible. */
 export const small: Settings = {
   ...presets.tiny,
-  ...{ data: [join(packageRoot, "LICENSE")], layers: 1, heads: 2, width: 16, context: 8, batch: 2, dropout: 0.1 },
-  ...{ steps: 5, warmup: 1, learningRate: 3e-3, finalLearningRate: 3e-4, clip: 0.5 },
-  ...{ evaluateEvery: 0, evaluationBatches: 1, saveEvery: 0, sampleTokens: 2, temperature: 0 },
+  data: [join(packageRoot, "LICENSE")],
+  layers: 1,
+  heads: 2,
+  width: 16,
+  context: 8,
+  batch: 2,
+  dropout: 0.1,
+  steps: 5,
+  warmup: 1,
+  learningRate: 3e-3,
+  finalLearningRate: 3e-4,
+  clip: 0.5,
+  evaluateEvery: 0,
+  evaluationBatches: 1,
+  saveEvery: 0,
+  sampleTokens: 2,
+  temperature: 0,
 };
 
 /** The result of a run: its curve, its optimizer's moments by name, and the text of its model. */

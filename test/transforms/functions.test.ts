@@ -114,7 +114,9 @@ describe("jvp of a metalKernel uses its rules", () => {
       y[i] = x[i] * x[i];
     }`;
   const options = {
-    ...{ name: "squared", source, shapes: { y: "x" } as const },
+    name: "squared",
+    source,
+    shapes: { y: "x" } as const,
     fallback: ({ x }: { x: Tensor }) => x.mul(x),
   };
   const alone = source.replace("squared", "squared_alone");
@@ -254,7 +256,9 @@ describe("a metalKernel may have a vmap rule", () => {
     ["nothing", (): unknown => null, "along the first axis, got undefined"],
   ] as const)("a rule that returns %s wrongly is an error", (_, rule, message) => {
     const wrong: MetalKernel<{ x: Tensor }, "y"> = metalKernel({
-      ...{ name: "squared", source: "kernel void squared(device float* y) {}", shapes: { y: "x" } },
+      name: "squared",
+      source: "kernel void squared(device float* y) {}",
+      shapes: { y: "x" },
       fallback: ({ x: value }) => value.mul(value),
       vmap: rule as unknown as () => { y: Tensor },
     });

@@ -16,8 +16,17 @@ const isFloat = ({ dtype }: Tensor): boolean => dtype === "float32";
 
 /** Operations whose result's shape depends on values, or that read values to check them. */
 const reading = new Set([
-  ...["bincount", "histc", "histogram", "maskedScatter", "maskedSelect", "nonzero", "unique", "uniqueConsecutive"],
-  ...["ctcLoss", "allClose", "equal"],
+  "bincount",
+  "histc",
+  "histogram",
+  "maskedScatter",
+  "maskedSelect",
+  "nonzero",
+  "unique",
+  "uniqueConsecutive",
+  "ctcLoss",
+  "allClose",
+  "equal",
 ]);
 /** Views of memory positions, which the examples do not share. */
 const ofMemory = new Set(["asStrided", "viewAsComplex"]);

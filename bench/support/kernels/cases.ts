@@ -41,7 +41,8 @@ function products(dtype: FloatDType): Case[] {
   const sizes: readonly (readonly [number, number, number])[] = [
     ...([256, 512] as const).map((side) => [side, side, side] as const),
     ...([1, 2, 4, 8, 16, 32, 64] as const).map((rows) => [rows, 1024, 1024] as const),
-    ...[[8, 4096, 1024] as const, [8, 1024, 4096] as const],
+    [8, 4096, 1024] as const,
+    [8, 1024, 4096] as const,
   ];
   return sizes.map(([m, n, k]) => {
     const shapes = [

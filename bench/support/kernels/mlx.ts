@@ -122,8 +122,21 @@ function rowProduct(
       file: `${KERNELS}/gemv.metal`,
       name: `gemv_t_${dtype}_bm1_bn${bn}_sm${sm}_sn${sn}_tm4_tn4_nc0_axpby0`,
       arguments: {
-        ...{ 0: matrix, 1: vector, 2: out, 3: out, 4: int(k), 5: int(n), 6: int(n), 7: float(1), 8: float(0) },
-        ...{ 9: int(1), 10: int(1), 11: long(0), 12: long(0), 13: long(0), 14: int(1) },
+        0: matrix,
+        1: vector,
+        2: out,
+        3: out,
+        4: int(k),
+        5: int(n),
+        6: int(n),
+        7: float(1),
+        8: float(0),
+        9: int(1),
+        10: int(1),
+        11: long(0),
+        12: long(0),
+        13: long(0),
+        14: int(1),
       },
       threadgroups: [ceil(n, bn * sn * 4), 1, 1],
       threadgroup: [32, bn, 1],
@@ -135,10 +148,13 @@ function products(dtype: Counted): PeerCase[] {
   const shapes: readonly (readonly [number, number, number])[] = [
     ...([256, 512] as const).map((side) => [side, side, side] as const),
     ...([1, 2, 4, 8, 16, 32, 64] as const).map((rows) => [rows, 1024, 1024] as const),
-    ...[[8, 4096, 1024] as const, [8, 1024, 4096] as const],
+    [8, 4096, 1024] as const,
+    [8, 1024, 4096] as const,
   ];
   return shapes.map(([m, n, k]) => ({
-    ...{ name: `product ${m}x${n}x${k} ${short[dtype]}`, shape: [m, n], dtype },
+    name: `product ${m}x${n}x${k} ${short[dtype]}`,
+    shape: [m, n],
+    dtype,
     launches(operands, out) {
       if (m === 1) return rowProduct(n, k, dtype, operands, out);
       const isCut = ceil(m, 16) * ceil(n, 16) <= 1024 && k >= Math.max(m, n);
@@ -158,13 +174,19 @@ function attentionCase(length: number, causal: boolean, dtype: Counted): PeerCas
   const blocks = ceil(length, 32);
   const strides = longs(length * 64, length * 64, 64);
   const struct = packed(
-    ...[...ints(1, 1, 64, length, length, 1), ["float", 1 / 8] as const],
+    ...ints(1, 1, 64, length, length, 1),
+    ["float", 1 / 8] as const,
     ...ints(blocks, blocks, Math.floor(length / 32), Math.floor(length / 32), length % 32, length % 32, 0),
-    ...[...strides, ...strides, ...strides, ...strides],
+    ...strides,
+    ...strides,
+    ...strides,
+    ...strides,
   );
   const aligned = length % 32 === 0;
   return {
-    ...{ name: `attention ${length}${causal ? " causal" : ""} ${short[dtype]}`, shape: [1, 1, length, 64], dtype },
+    name: `attention ${length}${causal ? " causal" : ""} ${short[dtype]}`,
+    shape: [1, 1, length, 64],
+    dtype,
     launches: ([q, k, v], out) => [
       {
         file: `${KERNELS}/steel/attn/kernels/steel_attention.metal`,
@@ -183,7 +205,9 @@ function decodeCase(dtype: Counted): PeerCase {
   const [keys, parts] = [4096, 32];
   const type = dtype === "float32" ? "float" : "float16_t";
   return {
-    ...{ name: `decode 1x${keys} ${short[dtype]}`, shape: [1, 1, 1, 64], dtype },
+    name: `decode 1x${keys} ${short[dtype]}`,
+    shape: [1, 1, 1, 64],
+    dtype,
     launches([q, k, v], out) {
       const [rows, sums, most] = [
         scratch([parts, 64], dtype),
@@ -193,18 +217,32 @@ function decodeCase(dtype: Counted): PeerCase {
       const file = `${KERNELS}/scaled_dot_product_attention.metal`;
       return [
         {
-          ...{ file, name: `sdpa_vector_2pass_1_${type}_64_64` },
+          file,
+          name: `sdpa_vector_2pass_1_${type}_64_64`,
           constants: { 20: false, 21: false, 22: false, 23: false, 24: false, 25: false, 26: parts },
           arguments: {
-            ...{ 0: q, 1: k, 2: v, 3: rows, 4: sums, 5: most, 7: int(keys) },
-            ...{ 8: long(keys * 64), 9: long(64), 10: long(keys * 64), 11: long(64), 12: float(1 / 8) },
+            0: q,
+            1: k,
+            2: v,
+            3: rows,
+            4: sums,
+            5: most,
+            7: int(keys),
+            8: long(keys * 64),
+            9: long(64),
+            10: long(keys * 64),
+            11: long(64),
+            12: float(1 / 8),
           },
-          ...{ threadgroups: [1, 1, parts], threadgroup: [32, 1, 1] },
+          threadgroups: [1, 1, parts],
+          threadgroup: [32, 1, 1],
         },
         {
-          ...{ file, name: `sdpa_vector_2pass_2_${type}_64` },
+          file,
+          name: `sdpa_vector_2pass_2_${type}_64`,
           arguments: { 0: rows, 1: sums, 2: most, 3: out, 4: int(parts) },
-          ...{ threadgroups: [1, 1, 1], threadgroup: [1024, 1, 1] },
+          threadgroups: [1, 1, 1],
+          threadgroup: [1024, 1, 1],
         },
       ] as const;
     },
@@ -237,29 +275,36 @@ function rowCases(dtype: Counted, [rows, width]: readonly [number, number]): Pee
   const label = `${rows}x${width} ${short[dtype]}`;
   return [
     {
-      ...{ ...common, name: `rmsNorm ${label}` },
+      ...common,
+      name: `rmsNorm ${label}`,
       launches: ([x, weight], out) => [
         {
-          ...{ ...shape, file: `${KERNELS}/rms_norm.metal`, name: `rms${isLooped ? "_looped" : ""}${dtype}` },
+          ...shape,
+          file: `${KERNELS}/rms_norm.metal`,
+          name: `rms${isLooped ? "_looped" : ""}${dtype}`,
           arguments: { 0: x, 1: weight, 2: out, 3: float(1e-5), 4: int(width), 5: int(1) },
         },
       ],
     },
     {
-      ...{ ...common, name: `layerNorm ${label}` },
+      ...common,
+      name: `layerNorm ${label}`,
       launches: ([x, weight, bias], out) => [
         {
-          ...{ ...rowShape(rows, layer.threads), file: `${KERNELS}/layer_norm.metal` },
+          ...rowShape(rows, layer.threads),
+          file: `${KERNELS}/layer_norm.metal`,
           name: `layer_norm${layer.isLooped ? "_looped" : ""}${dtype}`,
           arguments: { 0: x, 1: weight, 2: bias, 3: out, 4: float(1e-5), 5: int(width), 6: int(1), 7: int(1) },
         },
       ],
     },
     {
-      ...{ ...common, name: `softmax ${label}` },
+      ...common,
+      name: `softmax ${label}`,
       launches: ([x], out) => [
         {
-          ...{ ...shape, file: `${KERNELS}/softmax.metal` },
+          ...shape,
+          file: `${KERNELS}/softmax.metal`,
           name: `${isLooped ? "looped" : "block"}_softmax_${dtype}`,
           arguments: { 0: x, 1: out, 2: int(width) },
         },
@@ -279,32 +324,41 @@ function elementCases(dtype: Counted): PeerCase[] {
   const dtypeName = short[dtype];
   return [
     {
-      ...{ name: `exp 2^18 ${dtypeName}`, shape, dtype },
+      name: `exp 2^18 ${dtypeName}`,
+      shape,
+      dtype,
       launches: ([x], out) => [
         {
-          ...{ ...grid, file: `${KERNELS}/unary.metal`, name: `vn_Exp${dtype}${dtype}` },
+          ...grid,
+          file: `${KERNELS}/unary.metal`,
+          name: `vn_Exp${dtype}${dtype}`,
           arguments: { 0: x, 1: out, 2: int(count) },
         },
       ],
     },
     {
-      ...{ name: `add 2^18 ${dtypeName}`, shape, dtype },
+      name: `add 2^18 ${dtypeName}`,
+      shape,
+      dtype,
       launches: ([a, b], out) => [
         {
-          ...{ ...grid, file: `${KERNELS}/binary.metal`, name: `vvn_Add${dtype}` },
+          ...grid,
+          file: `${KERNELS}/binary.metal`,
+          name: `vvn_Add${dtype}`,
           arguments: { 0: a, 1: b, 2: out, 3: int(count) },
         },
       ],
     },
     {
-      ...{ name: `cast to ${short[other as Counted]} 2^18 ${dtypeName}`, shape, dtype: other },
+      name: `cast to ${short[other as Counted]} 2^18 ${dtypeName}`,
+      shape,
+      dtype: other,
       launches: ([x], out) => [
         {
-          ...{
-            ...{ grid: count / (8 / bytesOf(other)), threadgroup: 1024 },
-            file: `${KERNELS}/copy.metal`,
-            name: `vn_copy${dtype}${other}`,
-          },
+          grid: count / (8 / bytesOf(other)),
+          threadgroup: 1024,
+          file: `${KERNELS}/copy.metal`,
+          name: `vn_copy${dtype}${other}`,
           arguments: { 0: x, 1: out, 2: int(count) },
         },
       ],
@@ -321,14 +375,20 @@ function sortCase(dtype: Counted): PeerCase {
   const sizes = { 2: int(width), 3: int(1), 4: int(1), 5: int(width), 6: int(width) };
   const shape = { threadgroups: [1, rows, 1], threadgroup: [256, 1, 1] } as const;
   return {
-    ...{ name: `sort ${rows}x${width} ${short[dtype]}`, shape: [rows, width], dtype },
+    name: `sort ${rows}x${width} ${short[dtype]}`,
+    shape: [rows, width],
+    dtype,
     launches: ([x], out) => [
       {
-        ...{ ...shape, file, name: `c_block_sort_${dtype}_${dtype}_bn256_tn4` },
+        ...shape,
+        file,
+        name: `c_block_sort_${dtype}_${dtype}_bn256_tn4`,
         arguments: { 0: x, 1: out, ...sizes },
       },
       {
-        ...{ ...shape, file, name: `carg_block_sort_${dtype}_uint32_bn256_tn4` },
+        ...shape,
+        file,
+        name: `carg_block_sort_${dtype}_uint32_bn256_tn4`,
         arguments: { 0: x, 1: scratch([rows, width], "float32"), ...sizes }, // the elements have four bytes each
       },
     ],
@@ -343,16 +403,27 @@ function ropeCase(dtype: Counted): PeerCase {
   const [heads, length, dim] = [8, 128, 64];
   const strides = packed(...longs(length * dim, dim, 1));
   return {
-    ...{ name: `rope ${heads}x${length}x${dim} ${short[dtype]}`, shape: [1, heads, length, dim], dtype },
+    name: `rope ${heads}x${length}x${dim} ${short[dtype]}`,
+    shape: [1, heads, length, dim],
+    dtype,
     launches: ([x], out) => [
       {
-        ...{ file: `${KERNELS}/rope.metal`, name: `rope_${dtype}` },
+        file: `${KERNELS}/rope.metal`,
+        name: `rope_${dtype}`,
         constants: { 1: true, 2: false, 3: false }, // forward; halves of a row; heads are not grouped
         arguments: {
-          ...{ 0: x, 1: out, 2: int(0), 3: float(1), 4: strides, 5: strides, 6: long(0), 7: int(heads) },
+          0: x,
+          1: out,
+          2: int(0),
+          3: float(1),
+          4: strides,
+          5: strides,
+          6: long(0),
+          7: int(heads),
           10: float(Math.log2(10000)),
         },
-        ...{ grid: [dim / 2, length, heads / 4], threadgroup: [32, 16, 2] },
+        grid: [dim / 2, length, heads / 4],
+        threadgroup: [32, 16, 2],
       },
     ],
   };

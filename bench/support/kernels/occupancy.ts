@@ -80,5 +80,8 @@ const rowNeeds = (): Needs[] =>
       ["binary, four elements a thread", 256, 4, 3, 0],
     ] as const
   ).map(([kernel, threads, count, arrays, bytes]) => ({
-    ...{ kernel, threads, threadgroupBytes: bytes, registers: count * arrays + ADDRESSES },
+    kernel,
+    threads,
+    threadgroupBytes: bytes,
+    registers: count * arrays + ADDRESSES,
   }));

@@ -93,8 +93,12 @@ function pipelineOf(folder: string, { file, name, constants = {} }: PeerLaunch):
   const context = metalContext();
   const library = getOrMake(libraries, file, () =>
     createLibrary(context, file, {
-      ...{ source: readFileSync(join(folder, file), "utf8"), headers: headersOf(folder), fileName: file },
-      ...{ languageVersion: "3.2" as const, mathMode: "safe", mathFunctions: "precise" },
+      source: readFileSync(join(folder, file), "utf8"),
+      headers: headersOf(folder),
+      fileName: file,
+      languageVersion: "3.2" as const,
+      mathMode: "safe",
+      mathFunctions: "precise",
     }),
   );
   return getOrMake(pipelines, `${name} ${JSON.stringify(constants)}`, () =>
@@ -121,8 +125,14 @@ export function launchPeer(folder: string, what: PeerLaunch): void {
   });
   const inline = entries.flatMap(({ index, value }) => (value instanceof Uint8Array ? [{ index, bytes: value }] : []));
   encode(context, what.name, {
-    ...{ pipeline: pipeline.handle, grid: what.grid ?? what.threadgroups!, threadgroup: what.threadgroup },
-    ...{ gridKind: what.grid ? "threads" : "threadgroups", buffers, inline, threadgroupMemory: [], label: what.name },
+    pipeline: pipeline.handle,
+    grid: what.grid ?? what.threadgroups!,
+    threadgroup: what.threadgroup,
+    gridKind: what.grid ? "threads" : "threadgroups",
+    buffers,
+    inline,
+    threadgroupMemory: [],
+    label: what.name,
   });
 }
 

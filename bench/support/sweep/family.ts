@@ -39,7 +39,11 @@ export function caseOf(family: string, name: string, drawn: Drawn): Case {
   const varied = operands.flatMap((operand, position) => (isFloating(operand) ? [position] : []));
   const call: Call = { name, args, options };
   return {
-    ...{ family, operands, kind, compared, slack },
+    family,
+    operands,
+    kind,
+    compared,
+    slack,
     gradients: typeof gradients === "boolean" ? (gradients ? varied : []) : gradients,
     ours: { ...call, ...drawn.ours },
     theirs: { ...call, ...drawn.theirs },

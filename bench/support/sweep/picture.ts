@@ -45,7 +45,12 @@ export function drawSweep(rows: readonly Row[]): string {
     `<title>${title}</title>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
     `<text x="${LEFT}" y="28" font-size="15">${title}</text>`,
-    ...[...lines, ...ticks, `<g fill-opacity="0.6">`, ...dots, "</g>", ...legend],
+    ...lines,
+    ...ticks,
+    `<g fill-opacity="0.6">`,
+    ...dots,
+    "</g>",
+    ...legend,
     "</svg>\n",
   ].join("\n");
 }

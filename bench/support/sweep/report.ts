@@ -13,7 +13,9 @@ function distribution(rows: readonly Row[]): (string | number)[] {
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length);
   const below = (bound: number) => ratios.filter((ratio) => ratio < bound).length;
   return [
-    ...[rows.length, shown(mean), shown(ratios[0])],
+    rows.length,
+    shown(mean),
+    shown(ratios[0]),
     ...[0.05, 0.1, 0.25, 0.5].map((share) => shown(quantile(ratios, share))),
     ...[0.5, 0.8, 1].map(below),
   ];
@@ -46,7 +48,10 @@ const microseconds = (milliseconds: number): string => (milliseconds * 1000).toP
 export function worst(rows: readonly Row[], count: number, repeat: (row: Row) => string): string {
   const slowest = rows.toSorted((a, b) => a.ratio - b.ratio).slice(0, count);
   const lines = slowest.map((row) => [
-    ...[shown(row.ratio), row.threads, microseconds(row.ours), microseconds(row.theirs)],
+    shown(row.ratio),
+    row.threads,
+    microseconds(row.ours),
+    microseconds(row.theirs),
     `  ${row.name}\n        ${repeat(row)}`,
   ]);
   return table(["ratio", "threads", "ours, µs", "PyTorch, µs", "  case"], lines);

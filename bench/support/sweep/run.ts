@@ -74,7 +74,10 @@ async function write(folder: string, x: Tensor, given: Partial<File> = {}): Prom
 
 /** The largest difference that a dtype's rounding explains, relative to the largest number. */
 const tolerances: Readonly<Record<string, number>> = {
-  ...{ float32: 1e-5, float64: 1e-13, float16: 2 ** -9, bfloat16: 2 ** -6 },
+  float32: 1e-5,
+  float64: 1e-13,
+  float16: 2 ** -9,
+  bfloat16: 2 ** -6,
 };
 
 /** @throws if results differ */

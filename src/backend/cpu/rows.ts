@@ -77,7 +77,9 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
   const recorded = (into: Capture, rows: readonly CpuRow<ValuesOf<Fields>>[], ordinal: number): number =>
     into.call(
       {
-        ...{ description, ordinal, rows: rows.length },
+        description,
+        ordinal,
+        rows: rows.length,
         values: rows.map(({ values }) => values),
         operands: rows.flatMap((row) => row.operands),
       },

@@ -98,7 +98,14 @@ export function declaredOf(operation: string, settings: TensorSettings): Declare
     dtypesByName.set(name, declaredDType(operation, name, dtype));
   }
   return {
-    ...{ shapes, dtypes: dtypesByName, strided, saves, fallback, grid, threadgroups, threadgroup },
+    shapes,
+    dtypes: dtypesByName,
+    strided,
+    saves,
+    fallback,
+    grid,
+    threadgroups,
+    threadgroup,
     threadgroupMemory: { ...threadgroupMemory },
   };
 }

@@ -24,8 +24,16 @@ export const aSize: Kind<Size> = {
 };
 
 const arrays = [
-  ...[Float32Array, Float16Array, Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array, Uint32Array],
-  ...[BigInt64Array, BigUint64Array],
+  Float32Array,
+  Float16Array,
+  Int8Array,
+  Uint8Array,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  BigInt64Array,
+  BigUint64Array,
 ];
 const arrayNames = arrays.map(({ name }) => name).join(", ");
 

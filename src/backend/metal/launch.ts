@@ -104,7 +104,8 @@ export function launch(what: Launch): TicketRange {
     gridKind: grid === undefined ? "threadgroups" : "threads",
     threadgroup,
     buffers: operands.map(bind),
-    ...{ operands, kernel: what },
+    operands,
+    kernel: what,
     inline: [{ index: operands.length, bytes: parameters }],
     threadgroupMemory: threadgroupMemory.map((length, index) => ({ index, length })),
     label: name,
@@ -145,8 +146,9 @@ export function spanOf(launches: readonly Launched[]): TicketRange | null {
   const done = launches.filter((launched): launched is TicketRange => Boolean(launched));
   if (done.length === 0) return null;
   return {
-    ...{ first: done[0].first, last: lastElement(done).last },
-    ...{ checks: done.flatMap(({ checks = [] }) => checks) },
+    first: done[0].first,
+    last: lastElement(done).last,
+    checks: done.flatMap(({ checks = [] }) => checks),
   };
 }
 

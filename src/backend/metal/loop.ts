@@ -55,8 +55,11 @@ export const loopNestOf = (operands: number): Struct<NestValues> =>
 
 /** Returns the values of a loop nest and the starts of its operands. */
 export const nestValues = ({ shape, strides }: LoopNest, start: readonly number[]): NestValues => ({
-  ...{ shape, strides, start },
-  ...{ count: elementCount(shape), rank: shape.length },
+  shape,
+  strides,
+  start,
+  count: elementCount(shape),
+  rank: shape.length,
 });
 
 /**

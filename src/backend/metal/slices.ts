@@ -37,5 +37,6 @@ export const sliceValues = ({ nest, along, offsets, length }: Slices, operands: 
     nest,
     offsets.map((offset, operand) => offset - reachOf(operands[operand]).first),
   ),
-  ...{ along, length },
+  along,
+  length,
 });

@@ -98,7 +98,9 @@ function productBody(call: DeviceCall): Found | undefined {
   const { type, out, layout } = tiled;
   return {
     key: `${call.kernel!.name} ${layout.join(" ")}`,
-    ...{ header: "matmul/tiled.h", constants: [], parameters: productParameters.name },
+    header: "matmul/tiled.h",
+    constants: [],
+    parameters: productParameters.name,
     memory: productMemory(tiled),
     memoryBytes: threadgroupBytes(tiled.tile, type === "float" ? 4 : 2),
     pointers: [constant(type), constant(type), constant(out), mutable(out)],
@@ -136,7 +138,10 @@ function foldBody(call: DeviceCall, isHalved: boolean): Found | undefined {
   const threads = all / parts;
   const [width, height, depth] = threadgroups!;
   return {
-    ...{ key: name, header: "reduction/fold.h", parameters: reductionParameters.name, threads },
+    key: name,
+    header: "reduction/fold.h",
+    parameters: reductionParameters.name,
+    threads,
     constants: parts === 1 ? constants : [constants[0], SUMMED_COLUMNS / parts, constants[2]],
     threadgroups: [width * parts, height, depth],
     memory: `FoldState<${numberOf(type)}> ${memory}[${threads}]`,
@@ -154,7 +159,8 @@ function addChunksBody(call: DeviceCall): Found | undefined {
   const [, type] = match as unknown as [string, string];
   return {
     key: name,
-    ...{ header: "normalization/normalize_gradient.h", parameters: normalizationParameters.name },
+    header: "normalization/normalize_gradient.h",
+    parameters: normalizationParameters.name,
     constants: constants.slice(0, 1), // OPTIONS
     memory: "float chunk_memory[ADDED_THREADS]",
     memoryBytes: 4 * gridOf(call).threads,

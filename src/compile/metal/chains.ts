@@ -134,7 +134,10 @@ class OpenChain {
     const { first, instructions, loads, head, length } = this;
     const isStored = ({ entry }: Place) => isNeeded(entry, first, first + length);
     return {
-      ...{ first, length, instructions, loads },
+      first,
+      length,
+      instructions,
+      loads,
       head: head && { ...head, isStored: isStored(head.output) },
       stores: [...instructions.keys()].filter((at) => isStored(instructions[at].output)),
     };

@@ -131,11 +131,17 @@ export function dispatchOf(what: Generated): Planned | undefined {
   if (threadCount(threadgroup) > pipeline.info.maxTotalThreads) return undefined;
   const { ranges } = buffers;
   const bindingOf = ({ offset, length }: Range, index: number) => ({
-    ...{ buffer: 0, offset, length, index, access: buffers.accessOf(index) },
+    buffer: 0,
+    offset,
+    length,
+    index,
+    access: buffers.accessOf(index),
   });
   const block = writeBlock(layouts.dispatch, {
     pipeline: pipeline.handle,
-    ...{ grid: extents(grid), gridKind: GridKind[gridKind], threadgroup: extents(threadgroup) },
+    grid: extents(grid),
+    gridKind: GridKind[gridKind],
+    threadgroup: extents(threadgroup),
     bindings: { layout: layouts.binding, items: ranges.map(bindingOf) },
     inlineBytes: {
       layout: layouts.inline,
@@ -147,7 +153,11 @@ export function dispatchOf(what: Generated): Planned | undefined {
   }).slice();
   const { name, place } = replaces[0];
   return {
-    ...{ name, place, block, kernel: undefined, generated: { kernel, text: source } },
+    name,
+    place,
+    block,
+    kernel: undefined,
+    generated: { kernel, text: source },
     operands: ranges.map(({ entry }) => entry),
     writes: buffers.writes,
     bindings: placesOf(block, "bindings", layouts.binding),

@@ -86,14 +86,25 @@ export function arenaBytes(
     .entries()
     .filter(([entry]) => !isLasting(entry) && entry.contents === null);
   const lifetimes = inArena.map(([{ bytes }, { first, last }]) => ({
-    ...{ bytes, first: steps.get(calls[first])!, last: steps.get(calls[last])! },
+    bytes,
+    first: steps.get(calls[first])!,
+    last: steps.get(calls[last])!,
   }));
   return placeInArena([...lifetimes]).bytes;
 }
 
 const constantEntry = (id: number, contents: Uint8Array): Entry => ({
-  ...{ source: "host", id, index: 0, bytes: contents.length, storage: null, version: 0, contents },
-  ...{ after: null, first: 0, last: 0, changes: 0 },
+  source: "host",
+  id,
+  index: 0,
+  bytes: contents.length,
+  storage: null,
+  version: 0,
+  contents,
+  after: null,
+  first: 0,
+  last: 0,
+  changes: 0,
 });
 
 function withRows(calls: readonly Planned[], isLasting: (entry: Entry) => boolean): Planned[] {
@@ -161,8 +172,11 @@ function chainDispatch(chain: Chain, replaces: readonly Planned[]): Planned | un
     return dispatchOf({ ...common, inline: [parameters], ...elementGrid(instructions[0].count), gridKind: "threads" });
   const { threadgroups, threads } = gridOf(head.call);
   const call = dispatchOf({
-    ...{ ...common, inline: [parameters, parametersOf(head.call)] },
-    ...{ grid: threadgroups!, gridKind: "threadgroups", threadgroup: threads },
+    ...common,
+    inline: [parameters, parametersOf(head.call)],
+    grid: threadgroups!,
+    gridKind: "threadgroups",
+    threadgroup: threads,
   });
   return call && { ...call, chain };
 }

@@ -197,8 +197,11 @@ export function groupDispatch(
   });
   const kinds = bodies.map(([member]) => member.body);
   return dispatchOf({
-    ...{ kernel: GROUP, constants: kinds.map(({ constants }) => constants).find(({ length }) => length > 0) ?? [] },
-    ...{ buffers, inline: [], gridKind: "threadgroups" },
+    kernel: GROUP,
+    constants: kinds.map(({ constants }) => constants).find(({ length }) => length > 0) ?? [],
+    buffers,
+    inline: [],
+    gridKind: "threadgroups",
     source: `// ${ordered.length} dispatches of a compiled function.
 
 #include "elementwise/chain.h"

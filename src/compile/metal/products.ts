@@ -40,7 +40,12 @@ export function productOf(call: DeviceCall): ProductFacts {
     view.getBigInt64(starts + 8 * operand, true) === 0n;
   const k = long("k");
   return {
-    ...{ m, n, k, elements: m * n * batch, splits: long("splits"), isSingle: batch === 1 },
+    m,
+    n,
+    k,
+    elements: m * n * batch,
+    splits: long("splits"),
+    isSingle: batch === 1,
     hasInput: view.getUint32(members["hasInput"].offset, true) !== 0,
     isRowMajor: isRowMajor(OUT, n),
     isFactorRowMajor: isRowMajor(A, k),

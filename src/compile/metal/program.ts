@@ -55,7 +55,8 @@ export class DeviceProgram implements ProgramFacts {
     const { draws } = recording;
     this.calls = recording.calls;
     const accesses = this.calls.map(({ operands, writes }) => ({
-      ...{ operands, results: operands.filter((_, at) => writes[at]) },
+      operands,
+      results: operands.filter((_, at) => writes[at]),
     }));
     const all = unfused(this.calls);
     const needed = isFused ? neededCalls(accesses, isMoving) : new Set(all.keys());
@@ -94,7 +95,8 @@ export class DeviceProgram implements ProgramFacts {
       if (isFixed) this.bind(binding);
     this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]));
     this.draws = draws.map(({ generator, ahead, places: ofDraw }) => ({
-      ...{ generator, ahead },
+      generator,
+      ahead,
       places: ofDraw
         .filter(({ call }) => needed.has(call))
         .map(({ call, at }) => (this.starts[this.places[call]] + at) / 4),

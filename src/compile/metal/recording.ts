@@ -125,7 +125,12 @@ export class DeviceRecording extends Tracking implements Recorded {
     for (const [at, place] of bindings.entries())
       setBinding(own, place, this.known.get(memoryOf(bound[at].tensor))?.base ?? 0);
     this.calls.push({
-      ...{ name: `${within.get()}${name}`, place: new Error(), block: own, operands: entries, inline, bindings },
+      name: `${within.get()}${name}`,
+      place: new Error(),
+      block: own,
+      operands: entries,
+      inline,
+      bindings,
       writes: bound.map(({ access }) => access !== "read"),
       kernel,
     });
@@ -163,8 +168,17 @@ export class DeviceRecording extends Tracking implements Recorded {
     const { source, index } = known ?? this.sourceOf(storage, isWritten);
     const contents = source === "host" ? memory.hostBytes().slice(0, (memory as MetalMemory).usedLength) : null;
     const entry: Entry = {
-      ...{ source, index, contents, first, last: first, after: null, changes: 0, id: this.entries.length },
-      ...{ storage: known?.storage ?? storage, version: storage.version, bytes: memory.byteLength },
+      source,
+      index,
+      contents,
+      first,
+      last: first,
+      after: null,
+      changes: 0,
+      id: this.entries.length,
+      storage: known?.storage ?? storage,
+      version: storage.version,
+      bytes: memory.byteLength,
     };
     this.entries.push(entry);
     this.byMemory.set(memory, entry);

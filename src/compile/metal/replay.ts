@@ -238,7 +238,10 @@ class MetalReplay extends Replay {
     if (pending.size > 0) for (const storage of writes) storage.dependOn([...pending]);
     const [, first, last] = this.outcome;
     noteEncoded(this.context, {
-      ...{ tickets: { first: Number(first), last: Number(last) }, reads, writes, isFinal: true },
+      tickets: { first: Number(first), last: Number(last) },
+      reads,
+      writes,
+      isFinal: true,
       recompute() {
         throw new BackendError(
           "compile",

@@ -62,14 +62,19 @@ function rowKernel({ kernel }: Planned): RowKernel | undefined {
   const writes = (of: string) => `device ${of} *`;
   if (name === "normalize")
     return {
-      ...{ header: "normalization/normalize.h", rows: [0, 1], out: 4, sum: 5 },
+      header: "normalization/normalize.h",
+      rows: [0, 1],
+      out: 4,
+      sum: 5,
       pointers: [...[type, type, vector, vector].map(reads), ...[type, type, "float", "float"].map(writes)],
       memory: ["float row_parts[2 * SIMDGROUPS]", "float2 row_pairs[2 * SIMDGROUPS]"],
       statement: (pointers, p, group) =>
         `normalize_rows(${[...pointers, p, "row_parts", "row_pairs", group, "thread_index"].join(", ")});`,
     };
   return {
-    ...{ header: "normalization/normalize_gradient.h", rows: [0, 1, 2], out: 6 },
+    header: "normalization/normalize_gradient.h",
+    rows: [0, 1, 2],
+    out: 6,
     pointers: [...[type, type, type, vector, "float", "float"].map(reads), ...[type, "float"].map(writes)],
     memory: ["float2 row_sums[2]", "float2 row_pairs[2 * SIMDGROUPS]"],
     statement(pointers, p, group) {
@@ -177,7 +182,11 @@ function planDispatch(plan: RowsPlan, second: Second | undefined, replaces: read
   const { rows } = tiled.tile;
   const each = rows / rowsOfGroup(next);
   return dispatchOf({
-    ...{ kernel: ROWS, constants: next.kernel!.constants!, buffers, gridKind: "threadgroups", replaces },
+    kernel: ROWS,
+    constants: next.kernel!.constants!,
+    buffers,
+    gridKind: "threadgroups",
+    replaces,
     source: `// A product of a compiled function, and the normalization of its rows.
 
 #include "elementwise/chain.h"

@@ -239,7 +239,12 @@ function checkVersion(json: unknown): void {
 }
 
 const layoutFrom = ({ dtype, shape, strides, offset }: SavedLayout): Layout => ({
-  ...{ dtype, shape, strides, offset, start: 0, count: 0 },
+  dtype,
+  shape,
+  strides,
+  offset,
+  start: 0,
+  count: 0,
 });
 
 /** Returns a copy of a tree with converted leaves. Other values are parsed from their text. */

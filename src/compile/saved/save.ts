@@ -22,10 +22,14 @@ export async function saveProgram(path: string, parts: SavedParts, inputs: Tree<
   if (advances.some(({ generator }) => generator !== defaultGenerator))
     throw unsaved("it uses a generator other than the default one");
   const json: SavedJson = {
-    ...{ version: VERSION, library: libraryFingerprint(), arenaBytes, slots },
+    version: VERSION,
+    library: libraryFingerprint(),
+    arenaBytes,
+    slots,
     inputs: mapped(inputs, plainLayout),
     result: mapped(parts.result, (leaf) => savedLeaf(leaf, parts)),
-    ...{ state: parts.state.length, constants: parts.constants.length },
+    state: parts.state.length,
+    constants: parts.constants.length,
     results: results.map(({ bytes, contents }) => ({ bytes, hasContents: contents !== null })),
     draws: draws.map(({ ahead, places }) => ({ ahead: Number(ahead), places })),
     advance: Number(advances[0]?.count ?? 0n),
@@ -38,7 +42,9 @@ export async function saveProgram(path: string, parts: SavedParts, inputs: Tree<
 }
 
 const plainLayout = ({ dtype, shape, strides, offset, start }: Layout, isInput = true): SavedLayout => ({
-  ...{ dtype, shape: [...shape], strides: [...strides] },
+  dtype,
+  shape: [...shape],
+  strides: [...strides],
   offset: isInput ? start : offset,
 });
 

@@ -53,7 +53,10 @@ function mapped(value: unknown, replace: (part: object) => unknown, seen = new M
   seen.set(value, copy);
   for (const [name, part] of Object.entries(value))
     Object.defineProperty(copy, name, {
-      ...{ value: mapped(part, replace, seen), enumerable: true, writable: true, configurable: true },
+      value: mapped(part, replace, seen),
+      enumerable: true,
+      writable: true,
+      configurable: true,
     });
   return copy;
 }

@@ -30,11 +30,15 @@ const missing = (cause: unknown): never => {
 /** The packages by format, with their versions in package.json. */
 const packages = {
   mp3: {
-    ...{ name: "mpg123-decoder", version: "1.0.3", title: "MP3" },
+    name: "mpg123-decoder",
+    version: "1.0.3",
+    title: "MP3",
     make: async (): Promise<Decoder> => new (await import("mpg123-decoder").catch(missing)).MPEGDecoder(),
   },
   flac: {
-    ...{ name: "@wasm-audio-decoders/flac", version: "0.2.11", title: "FLAC" },
+    name: "@wasm-audio-decoders/flac",
+    version: "0.2.11",
+    title: "FLAC",
     make: async (): Promise<Decoder> => new (await import("@wasm-audio-decoders/flac").catch(missing)).FLACDecoder(),
   },
 } as const;

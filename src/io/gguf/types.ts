@@ -7,8 +7,19 @@ import type { DType } from "../../tensor/dtype.ts";
 
 /** The types of metadata, indexed by number. */
 export const valueTypes = [
-  ...["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32"],
-  ...["bool", "string", "array", "uint64", "int64", "float64"],
+  "uint8",
+  "int8",
+  "uint16",
+  "int16",
+  "uint32",
+  "int32",
+  "float32",
+  "bool",
+  "string",
+  "array",
+  "uint64",
+  "int64",
+  "float64",
 ] as const;
 /** The type of a value in the metadata of a GGUF file. */
 export type GgufType =

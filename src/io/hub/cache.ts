@@ -64,8 +64,12 @@ function hasWeights(snapshot: string): boolean {
 }
 
 const tokenizers = [
-  ...["tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json"],
-  ...["spiece.model", "sentencepiece.bpe.model"],
+  "tokenizer.json",
+  "tokenizer.model",
+  "vocab.txt",
+  "vocab.json",
+  "spiece.model",
+  "sentencepiece.bpe.model",
 ];
 /** Image encoders have a processor instead of a tokenizer. */
 const processors = ["preprocessor_config.json", "processor_config.json"];

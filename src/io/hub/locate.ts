@@ -68,8 +68,14 @@ async function pulled(reference: Reference, settings: HubSettings, { patience }:
   const line = downloadLine("none");
   try {
     const { path } = await pull(name, {
-      ...{ ...settings, ...usualPatience, ...patience, revision, quantization },
-      ...{ include: undefined, signal: undefined, onProgress: line.show },
+      ...settings,
+      ...usualPatience,
+      ...patience,
+      revision,
+      quantization,
+      include: undefined,
+      signal: undefined,
+      onProgress: line.show,
     });
     return path;
   } finally {

@@ -111,8 +111,11 @@ async function fetchAll(target: Target, files: readonly RemoteFile[], options: P
   for (const [fileIndex, file] of files.entries()) {
     const report = (bytes: number) =>
       options.onProgress({
-        ...{ file: file.path, fileIndex, fileCount: files.length },
-        ...{ bytes: before + bytes, totalBytes },
+        file: file.path,
+        fileIndex,
+        fileCount: files.length,
+        bytes: before + bytes,
+        totalBytes,
       });
     const blob = join(target.folder, "blobs", file.hash.value);
     if (!isThere(blob, file)) await fetchOne(target, file, blob, { ...options, onBytes: report });

@@ -22,9 +22,14 @@ const signatures: readonly string[] = [
   "\x89PNG\r\n\x1a\n",
   "\xff\xd8\xff", // JPEG
   "RIFF????WEBP",
-  ...["GIF87a", "GIF89a"],
-  ...["II*\0", "MM\0*", "II+\0", "MM\0+"], // TIFF and BigTIFF
-  ...["????ftypavif", "????ftypavis"],
+  "GIF87a",
+  "GIF89a",
+  "II*\0",
+  "MM\0*",
+  "II+\0",
+  "MM\0+", // TIFF and BigTIFF
+  "????ftypavif",
+  "????ftypavis",
 ];
 
 /**

@@ -30,12 +30,30 @@ const MOST_HEADER_BYTES = 10_000;
 
 /** NumPy's types by kind and size. int16, uint16, uint64 and strings are not supported. */
 const dtypes: Readonly<Record<string, DType>> = {
-  ...{ f8: "float64", f4: "float32", f2: "float16", i8: "int64", i4: "int32", u4: "uint32" },
-  ...{ i1: "int8", u1: "uint8", b1: "bool", c8: "complex64", c16: "complex128" },
+  f8: "float64",
+  f4: "float32",
+  f2: "float16",
+  i8: "int64",
+  i4: "int32",
+  u4: "uint32",
+  i1: "int8",
+  u1: "uint8",
+  b1: "bool",
+  c8: "complex64",
+  c16: "complex128",
 };
 const descriptions: Readonly<Partial<Record<DType, string>>> = {
-  ...{ float64: "<f8", float32: "<f4", float16: "<f2", int64: "<i8", int32: "<i4", uint32: "<u4" },
-  ...{ int8: "|i1", uint8: "|u1", bool: "|b1", complex64: "<c8", complex128: "<c16" },
+  float64: "<f8",
+  float32: "<f4",
+  float16: "<f2",
+  int64: "<i8",
+  int32: "<i4",
+  uint32: "<u4",
+  int8: "|i1",
+  uint8: "|u1",
+  bool: "|b1",
+  complex64: "<c8",
+  complex128: "<c16",
 };
 
 /** Whether .npy files support a dtype. */

@@ -12,12 +12,22 @@ export interface Kept {
 
 /** Converted types of integers. 16-bit integers become int32, as there is no 16-bit dtype. */
 const integers: Readonly<Record<string, DType>> = {
-  ...{ INT_8: "int8", INT_16: "int32", INT_32: "int32", INT_64: "int64" },
-  ...{ UINT_8: "uint8", UINT_16: "int32", UINT_32: "uint32", UINT_64: "int64" },
+  INT_8: "int8",
+  INT_16: "int32",
+  INT_32: "int32",
+  INT_64: "int64",
+  UINT_8: "uint8",
+  UINT_16: "int32",
+  UINT_32: "uint32",
+  UINT_64: "int64",
 };
 
 const physical: Readonly<Record<string, DType>> = {
-  ...{ BOOLEAN: "bool", INT32: "int32", INT64: "int64", FLOAT: "float32", DOUBLE: "float64" },
+  BOOLEAN: "bool",
+  INT32: "int32",
+  INT64: "int64",
+  FLOAT: "float32",
+  DOUBLE: "float64",
 };
 
 /** The dtype of a column's numbers. */

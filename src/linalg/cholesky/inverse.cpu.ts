@@ -16,7 +16,9 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { isTransposed, matricesOf } from "../matrices.ts";
 
 const inverseCall = cpuCall("choleskyInverse", { dtype, batch: whole, size: whole, transposed: flag }, [
-  ...["factor", "inverse", "info"],
+  "factor",
+  "inverse",
+  "info",
 ]);
 
 const inverseCpu: Implementation<undefined, [Tensor], [Tensor, Tensor]> = {
@@ -32,7 +34,8 @@ const inverseCpu: Implementation<undefined, [Tensor], [Tensor, Tensor]> = {
  * […], the 1-based index of the first zero on each factor's diagonal, or 0 if there is none.
  */
 export const inversePrimitive = definePrimitive<undefined>({
-  ...{ name: "choleskyInverse", family: "linalg" },
+  name: "choleskyInverse",
+  family: "linalg",
   implementations: { metal: onlyCpuFuses, cpu: inverseCpu, reference: onlyCpuFuses },
 });
 

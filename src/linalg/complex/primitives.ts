@@ -48,7 +48,10 @@ export const complexQr = define("complexQr", qrFields, ["a", "q", "r"], qrMetal)
 
 /** A Hermitian A = Q T Qᴴ with a real, tridiagonal T; info is the first row that is not finite, counted from 1. */
 export const complexTridiagonal = define("complexTridiagonal", { batch: whole, size: whole, upper: flag }, [
-  ...["a", "t", "q", "info"],
+  "a",
+  "t",
+  "q",
+  "info",
 ]);
 
 /**
@@ -62,5 +65,8 @@ export const complexBidiagonal = define("complexBidiagonal", { ...sizes, width: 
  * finite, 2 if the iteration did not converge.
  */
 export const complexEig = define("complexEig", { batch: whole, size: whole, complex: flag, vectors: flag }, [
-  ...["a", "values", "info", "vectors"],
+  "a",
+  "values",
+  "info",
+  "vectors",
 ]);

@@ -8,5 +8,8 @@ import { dtype, whole } from "../../backend/fields.ts";
  */
 export const ldlFactorCall = cpuCall("ldlFactor", { dtype, batch: whole, size: whole }, ["a", "ld", "pivots", "info"]);
 export const ldlSolveCall = cpuCall("ldlSolve", { dtype, batch: whole, size: whole, columns: whole }, [
-  ...["ld", "pivots", "b", "x"],
+  "ld",
+  "pivots",
+  "b",
+  "x",
 ]);

@@ -25,13 +25,20 @@ export const luSolveParameters = struct("LuSolve", FILE, luSolveFields);
 /** Solves A X = B: X and info, plus the factors of A if there are outputs for them. Without B, uses the identity. */
 const solveFields = { batch: whole, size: whole, columns: whole };
 export const solveCall = cpuCall("solve", { dtype, ...solveFields, inverse: flag, keepsFactor: flag }, [
-  ...["a", "b", "x", "info", "lu", "pivots"],
+  "a",
+  "b",
+  "x",
+  "info",
+  "lu",
+  "pivots",
 ]);
 export const solveParameters = struct("Solve", FILE, solveFields);
 
 /** A step, from column `first` on, of the kernels for matrices larger than threadgroup memory. */
 export const luStepParameters = struct("LuStep", "linalg/lu_blocks.metal", {
-  ...{ rows: whole, columns: whole, first: whole },
+  rows: whole,
+  columns: whole,
+  first: whole,
   pivot: flag,
 });
 export const luRowsParameters = struct("LuRows", "linalg/lu_blocks.metal", { rows: whole, columns: whole });

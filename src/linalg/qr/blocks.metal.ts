@@ -41,7 +41,13 @@ const parametersOf = (
 ): Uint8Array => {
   const { rows, columns } = matricesOf(a);
   return qrStepParameters.bytes({
-    ...{ rows, columns, count: lastElement(tau.shape), first: 0, width: 0, begin: 0, transpose: false },
+    rows,
+    columns,
+    count: lastElement(tau.shape),
+    first: 0,
+    width: 0,
+    begin: 0,
+    transpose: false,
     ...step,
   });
 };
@@ -53,8 +59,12 @@ const run = (
   grid: readonly number[],
 ): TicketRange =>
   launch({
-    ...{ file: "linalg/qr_blocks.metal", name, operands, parameters },
-    ...{ grid: tupleOf(grid, 3), threadgroup: [32, 4, 1] },
+    file: "linalg/qr_blocks.metal",
+    name,
+    operands,
+    parameters,
+    grid: tupleOf(grid, 3),
+    threadgroup: [32, 4, 1],
   });
 
 /** Copies `from` to `a`, and factorizes it there. */
@@ -65,10 +75,12 @@ export function factorBlocks(from: Tensor, blocks: Blocks): TicketRange[] {
   const count = lastElement(tau.shape);
   const steps = blocksOf(count).flatMap((first) => {
     const panel = launch({
-      ...{ file: "linalg/qr_blocks.metal", name: "factor_panel" },
+      file: "linalg/qr_blocks.metal",
+      name: "factor_panel",
       operands: [changes(a), changes(tau)],
       parameters: parametersOf(blocks, { first }),
-      ...{ threadgroups: [batch], threadgroup: PANEL_THREADS },
+      threadgroups: [batch],
+      threadgroup: PANEL_THREADS,
     });
     const step = { first, width: columns, begin: Math.min(first + BLOCK, count), transpose: true };
     return [panel, formTriangles(blocks, first, 1), ...applyOne(blocks, a, step)];
@@ -83,10 +95,12 @@ export function formTriangles(
   count = blocksOf(lastElement(blocks.tau.shape)).length,
 ): TicketRange {
   return launch({
-    ...{ file: "linalg/qr_blocks.metal", name: "form_triangles" },
+    file: "linalg/qr_blocks.metal",
+    name: "form_triangles",
     operands: [reads(blocks.a), reads(blocks.tau), changes(blocks.triangles)],
     parameters: parametersOf(blocks, { first }),
-    ...{ threadgroups: [count, matricesOf(blocks.a).batch], threadgroup: THREADS },
+    threadgroups: [count, matricesOf(blocks.a).batch],
+    threadgroup: THREADS,
   });
 }
 
@@ -101,7 +115,8 @@ function applyOne(blocks: Blocks, c: Tensor, step: Step): TicketRange[] {
   if (step.begin >= step.width) return [];
   return [
     launch({
-      ...{ file: "linalg/qr_blocks.metal", name: "apply_block" },
+      file: "linalg/qr_blocks.metal",
+      name: "apply_block",
       operands: [reads(blocks.a), reads(blocks.triangles), changes(c)],
       parameters: parametersOf(blocks, step),
       threadgroups: [Math.ceil((step.width - step.begin) / BLOCK), matricesOf(blocks.a).batch],
@@ -130,7 +145,13 @@ export function formBlocks(blocks: Blocks, q: Tensor): TicketRange[] {
 export function copyBlocks(c: Tensor, to: Tensor): TicketRange {
   const { batch, rows, columns } = matricesOf(c);
   const parameters = qrStepParameters.bytes({
-    ...{ rows, columns, count: 0, first: 0, width: 0, begin: 0, transpose: false },
+    rows,
+    columns,
+    count: 0,
+    first: 0,
+    width: 0,
+    begin: 0,
+    transpose: false,
   });
   return run("copy_matrix", [reads(c), writes(to)], parameters, [columns, rows, batch]);
 }

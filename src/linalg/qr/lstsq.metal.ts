@@ -91,13 +91,23 @@ function launchWhole({ outputs, attributes }: Call, a: Tensor, b: Tensor, sizes:
   const groups = groupsFor(sizes);
   const work = SERIAL * batch * sizes.rows * sizes.columns * (Math.min(sizes.rows, sizes.columns) + width);
   return launchBatch(batch, work, (count) => ({
-    ...{ file: "linalg/lstsq.metal", name: "lstsq" },
+    file: "linalg/lstsq.metal",
+    name: "lstsq",
     operands: [reads(a), reads(b), ...outputs.map(writes)],
     parameters: lstsqParameters.bytes({
-      ...{ batch: count, ...sizes, width, aRows, bRows, stride: strideFor(sizes.columns), team: teamFor(sizes.rows) },
-      ...{ isTriangle: aRows > sizes.rows, ...attributes },
+      batch: count,
+      ...sizes,
+      width,
+      aRows,
+      bRows,
+      stride: strideFor(sizes.columns),
+      team: teamFor(sizes.rows),
+      isTriangle: aRows > sizes.rows,
+      ...attributes,
     }),
-    ...{ threadgroups: [count], threadgroup: groups * LANES, threadgroupMemory: bytesOf(sizes, groups) },
+    threadgroups: [count],
+    threadgroup: groups * LANES,
+    threadgroupMemory: bytesOf(sizes, groups),
   }));
 }
 
@@ -110,16 +120,28 @@ function solveTriangle({ operation, outputs, attributes }: Call, a: Tensor, b: T
   using triangle = scratchTensor([batch, columns, columns], "float32");
   using sides = scratchTensor([batch, columns, width], "float32");
   const taken = launch({
-    ...{ file: "linalg/lstsq.metal", name: "take_triangle" },
+    file: "linalg/lstsq.metal",
+    name: "take_triangle",
     operands: [reads(a), reads(b), ...[sides, triangle, rank, info].map(writes)],
     parameters: lstsqParameters.bytes({
-      ...{ batch, rows: columns, columns, width, aRows: sizes.rows, bRows, stride: 0, team: 0 },
-      ...{ isTriangle: true, ...attributes },
+      batch,
+      rows: columns,
+      columns,
+      width,
+      aRows: sizes.rows,
+      bRows,
+      stride: 0,
+      team: 0,
+      isTriangle: true,
+      ...attributes,
     }),
-    ...{ threadgroups: [batch], threadgroup: MOST_GROUPS * LANES },
+    threadgroups: [batch],
+    threadgroup: MOST_GROUPS * LANES,
   });
   const solved = triangularMetal.run({
-    ...{ operation, inputs: [triangle, sides], outputs: [x] },
+    operation,
+    inputs: [triangle, sides],
+    outputs: [x],
     attributes: { upper: true, unitDiagonal: false },
   });
   return spanOf([taken, solved!]);

@@ -67,15 +67,15 @@ const lstsqFields = { batch: whole, rows: whole, columns: whole, width: whole, i
 export const lstsqCall = cpuCall("lstsq", { dtype, ...lstsqFields }, ["a", "b", "x", "rank", "info"]);
 /** Parameters of the kernels that solve with a matrix, or with the triangle of a taller one. */
 export const lstsqParameters = struct("Lstsq", "linalg/lstsq.metal", {
-  ...{
-    batch: whole,
-    rows: whole,
-    columns: whole,
-    width: whole,
-    aRows: whole,
-    bRows: whole,
-    stride: whole,
-    team: whole,
-  },
-  ...{ isTriangle: flag, isPivoted: flag, rcond: real },
+  batch: whole,
+  rows: whole,
+  columns: whole,
+  width: whole,
+  aRows: whole,
+  bRows: whole,
+  stride: whole,
+  team: whole,
+  isTriangle: flag,
+  isPivoted: flag,
+  rcond: real,
 });

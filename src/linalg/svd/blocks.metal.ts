@@ -46,9 +46,12 @@ export function launchBlocks(a: Tensor, { u, s, vh, info }: SvdOutputs, attribut
     round = 0,
   ) =>
     launch({
-      ...{ file: "linalg/svd_blocks.metal", name, operands },
+      file: "linalg/svd_blocks.metal",
+      name,
+      operands,
       parameters: svdBlocksParameters.bytes({ batch, rows, columns, ...attributes, block, blocks, round }),
-      ...{ threadgroups: [batch], threadgroup: MOST_GROUPS * LANES },
+      threadgroups: [batch],
+      threadgroup: MOST_GROUPS * LANES,
       ...more,
     });
   const rotate = (round: number): TicketRange =>
@@ -56,7 +59,8 @@ export function launchBlocks(a: Tensor, { u, s, vh, info }: SvdOutputs, attribut
       "svd_round",
       [updates(work), updates(flags), reads(states)],
       {
-        ...{ threadgroups: [blocks / 2, batch], threadgroup: Math.min(MOST_GROUPS, block) * LANES },
+        threadgroups: [blocks / 2, batch],
+        threadgroup: Math.min(MOST_GROUPS, block) * LANES,
         threadgroupMemory: [Math.ceil((2 * block * pitch) / 4) * 16],
       },
       round,

@@ -37,7 +37,10 @@ const start = (
   grid: readonly [number, number, number] | undefined,
 ): TicketRange =>
   launch({
-    ...{ file: "linalg/svd_tall.metal", name, operands, parameters: svdTallParameters.bytes(problem) },
+    file: "linalg/svd_tall.metal",
+    name,
+    operands,
+    parameters: svdTallParameters.bytes(problem),
     ...(grid ? { grid, threadgroup: TILE } : { threadgroups: [problem.batch], threadgroup: TAKE_THREADS }),
   });
 
@@ -92,7 +95,8 @@ function placeVectors(problem: Problem, blocks: Blocks, inner: Inner, u: Tensor,
   if (isTall) return [place(vh), ...apply(u), turnSigns(u, vh)];
   using v = scratchTensor([batch, large, width], "float32");
   return [
-    ...[place(u), ...apply(v)],
+    place(u),
+    ...apply(v),
     ...(width > small ? [turnSigns(v, v, small)] : []),
     start(problem, "svd_transpose", [reads(v), writes(vh)], [large, width, batch]),
     turnSigns(u, vh),
@@ -108,9 +112,11 @@ function turnSigns(c: Tensor, others: Tensor, first = 0): TicketRange {
   const { rows: all, columns: length } = matricesOf(others);
   const partners = c === others ? 0 : Math.min(columns, all);
   return launch({
-    ...{ file: "linalg/svd_tall.metal", name: "svd_turn_signs" },
+    file: "linalg/svd_tall.metal",
+    name: "svd_turn_signs",
     operands: c === others ? [updates(c), updates(c)] : [updates(c), updates(others)],
     parameters: svdSignsParameters.bytes({ rows, columns, first, partners, length, all }),
-    ...{ threadgroups: [Math.ceil((columns - first) / LANES), batch], threadgroup: SIGN_THREADS },
+    threadgroups: [Math.ceil((columns - first) / LANES), batch],
+    threadgroup: SIGN_THREADS,
   });
 }

@@ -2,7 +2,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
-import { capture } from "../../observe/capture.ts";
+import { currentCapture } from "../../observe/capture.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { clone } from "../../ops/copy/copy.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
@@ -55,7 +55,9 @@ const truncateParameters = parameters("KeyValueCache.truncate", { length: operan
 const canTruncateParameters = parameters("KeyValueCache.canTruncate", { length: operand(position) });
 const attentionCacheParameters = parameters("AttentionCache", { limit: operand(size), format, window: named(size) });
 const keyValueCacheParameters = parameters("KeyValueCache", {
-  ...{ layers: operand(layerCount), limit: operand(size), format },
+  layers: operand(layerCount),
+  limit: operand(size),
+  format,
   windows: named(windowList),
 });
 
@@ -119,7 +121,7 @@ export class AttentionCache implements Disposable {
    */
   append(appended: KeysAndValues): KeysAndValues {
     const count = appended.keys.shape[TOKENS];
-    capture?.unsupported("keys and values are appended to a cache without a fused step");
+    currentCapture()?.unsupported("keys and values are appended to a cache without a fused step");
     this.checkFit(count);
     const store = this.reserve(count, appended);
     store.write(this.seen - this.base, appended);
@@ -188,7 +190,7 @@ export class AttentionCache implements Disposable {
 
   /** @internal Replaces the states of a recurrent layer after `count` tokens. They record no autograd history. */
   setStates(states: Readonly<Record<string, Tensor>>, count: number): void {
-    capture?.unsupported("a recurrent layer keeps a state in a cache");
+    currentCapture()?.unsupported("a recurrent layer keeps a state in a cache");
     const before = [...this.states.values()];
     for (const [name, state] of Object.entries(states))
       this.states.set(

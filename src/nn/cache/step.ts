@@ -1,7 +1,7 @@
 /** Decoding steps with caches: attention of a few new tokens of several sequences, as one operation. */
 import { noGrad } from "../../autograd/modes.ts";
 import { tupleOf } from "../../core/tuples.ts";
-import { capture } from "../../observe/capture.ts";
+import { currentCapture } from "../../observe/capture.ts";
 import { attentionStep, hasStep, MOST_ROOMS, type StepFormula, type StepRoom } from "../../ops/attention/step.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { narrow } from "../../ops/view/slice.ts";
@@ -65,7 +65,7 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
   const advance = () => {
     for (const cache of caches) cache.advance(count);
   };
-  capture?.afterwards(advance);
+  currentCapture()?.afterwards(advance);
   advance();
   return out;
 }

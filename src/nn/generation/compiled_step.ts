@@ -16,12 +16,12 @@ export class CompiledStep implements Disposable {
     private readonly model: LanguageModel,
     private readonly cache: KeyValueCache,
   ) {
-    this.step = compiler!((tokens: Tensor) => this.plain(tokens), [model, cache]);
+    this.step = compiler()!((tokens: Tensor) => this.plain(tokens), [model, cache]);
   }
 
   /** Returns null if a text of this many tokens is generated sooner without a program. */
   static of(model: LanguageModel, cache: KeyValueCache, tokens: number): CompiledStep | null {
-    return compiler && tokens >= LEAST_TOKENS ? new CompiledStep(model, cache) : null;
+    return compiler() && tokens >= LEAST_TOKENS ? new CompiledStep(model, cache) : null;
   }
 
   /** Returns the logits after a token, [1, 1, vocabularySize]. */

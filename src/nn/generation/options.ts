@@ -209,7 +209,16 @@ export function settingsOf(
   if (cache !== undefined && !useCache)
     throw new ArgumentError(operation, "noCache", `cache: "${cache}" requires useCache: true, got useCache: false`);
   return {
-    ...{ sampling, maxTokens, signal, useCache, cache, compile, logProbabilities, constraint, draft, draftTokens },
+    sampling,
+    maxTokens,
+    signal,
+    useCache,
+    cache,
+    compile,
+    logProbabilities,
+    constraint,
+    draft,
+    draftTokens,
     stopTokens: stopTokens ?? new Set(),
     generator: generator ?? new Generator(seed),
   };

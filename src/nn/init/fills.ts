@@ -46,7 +46,9 @@ export function uniform_(...values: unknown[]): Tensor {
   return noGrad(() => randomRows.uniform_(x, a, b, { generator }));
 }
 const uniformParameters = parameters("init.uniform_", {
-  ...{ x, a: optional(finite, 0), b: optional(finite, 1) },
+  x,
+  a: optional(finite, 0),
+  b: optional(finite, 1),
   ...generated,
 });
 
@@ -67,7 +69,9 @@ export function normal_(...values: unknown[]): Tensor {
   return noGrad(() => randomRows.normal_(x, mean, std, { generator }));
 }
 const normalParameters = parameters("init.normal_", {
-  ...{ x, mean: optional(finite, 0), std: optional(deviation, 1) },
+  x,
+  mean: optional(finite, 0),
+  std: optional(deviation, 1),
   ...generated,
 });
 
@@ -117,7 +121,8 @@ const truncNormalParameters = parameters("init.truncNormal_", {
   x,
   mean: optional(finite, 0),
   std: optional(aNumber({ holds: (std) => std > 0 && std < Infinity, expected: "a finite number above 0" }), 1),
-  ...{ a: optional(finite, -2), b: optional(finite, 2) },
+  a: optional(finite, -2),
+  b: optional(finite, 2),
   ...generated,
 });
 

@@ -117,9 +117,13 @@ function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
       // without a momentum: the weight of this batch in the average over all batches
       const momentum = this.momentum ?? (count && this.training ? 1 / (Number(count.item()) + 1) : 0);
       const result = batchNorm(x, {
-        ...{ training, momentum, eps: this.eps },
-        ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
-        ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
+        training,
+        momentum,
+        eps: this.eps,
+        weight: this.weight ?? undefined,
+        bias: this.bias ?? undefined,
+        runningMean: this.running_mean ?? undefined,
+        runningVar: this.running_var ?? undefined,
       });
       if (count && this.training) noGrad(() => add_(count, 1n));
       return result;
@@ -265,9 +269,13 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
           `expected x to have ${rank} axes, the second of size ${this.numFeatures}, got ${x.describe()}`,
         );
       return instanceNorm(x, {
-        ...{ useInputStats: this.training || this.running_mean === null, momentum: this.momentum, eps: this.eps },
-        ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
-        ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
+        useInputStats: this.training || this.running_mean === null,
+        momentum: this.momentum,
+        eps: this.eps,
+        weight: this.weight ?? undefined,
+        bias: this.bias ?? undefined,
+        runningMean: this.running_mean ?? undefined,
+        runningVar: this.running_var ?? undefined,
       });
     }
 

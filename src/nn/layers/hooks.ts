@@ -92,7 +92,10 @@ export function register<Kind extends keyof Kinds>(
 /** Defines a property `forward` that calls the hooks and the original method. */
 function install(module: Module): Hooks {
   const installed: Hooks = {
-    ...{ forwardPre: [], forward: [], backwardPre: [], backward: [] },
+    forwardPre: [],
+    forward: [],
+    backwardPre: [],
+    backward: [],
     before: Object.getOwnPropertyDescriptor(module, "forward"),
   };
   const forward = module.forward as (...values: readonly unknown[]) => unknown;

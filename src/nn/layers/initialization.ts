@@ -23,7 +23,9 @@ export interface LayerOptions<D extends FloatDType = FloatDType> {
 
 /** @internal Picks these options for the submodules of a layer. */
 export const layerOptions = ({ dtype, generator, initialization }: LayerOptions): LayerOptions => ({
-  ...{ dtype, generator, initialization },
+  dtype,
+  generator,
+  initialization,
 });
 
 /** Makes the initial values of one parameter. */

@@ -142,7 +142,8 @@ export function parametrize<M extends Module>(operation: string, module: M, name
   Object.defineProperty(module, name, {
     get: () => list.forward(),
     set: (next: Tensor) => list.assign(operation, next),
-    ...{ configurable: true, enumerable: false },
+    configurable: true,
+    enumerable: false,
   });
   return module;
 }

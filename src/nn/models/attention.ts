@@ -121,8 +121,15 @@ export function describeAttention(options: AttentionOptions): AttentionDescripti
   const headWidth = options.headWidth ?? dividedWidth(width, heads);
   checkGroups(heads, keyValueHeads);
   return {
-    ...{ heads, keyValueHeads, headWidth, fused: true, queryKeyValueBias: bias, outputBias: bias },
-    ...{ dropout, bidirectional: !causal, rope: rotary && { ...rotary, base: rotary.base ?? 10_000 } },
+    heads,
+    keyValueHeads,
+    headWidth,
+    fused: true,
+    queryKeyValueBias: bias,
+    outputBias: bias,
+    dropout,
+    bidirectional: !causal,
+    rope: rotary && { ...rotary, base: rotary.base ?? 10_000 },
   };
 }
 

@@ -95,7 +95,8 @@ export class TransformerBlock extends DecoderBlock {
 export function describeBlock(options: BlockOptions): DecoderBlockOptions {
   const { width, norm: kind = "layerNorm", bias, feedForward = "gelu", dropout = 0 } = options;
   return {
-    ...{ ...layerOptions(options), width },
+    ...layerOptions(options),
+    width,
     norm: { kind, bias, eps: options.eps ?? (kind === "layerNorm" ? 1e-5 : 1e-6) },
     layer: {
       norms: "before",

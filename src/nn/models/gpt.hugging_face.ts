@@ -36,9 +36,15 @@ export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
   const isScaled = (layer: LayerDescription) => layer.attention.scale === 1 / Math.sqrt(layer.attention.headWidth);
   if (!layers.every(isScaled)) throw unsupported("attention with a scale other than 1 / √(n_embd / n_head)");
   return {
-    ...{ vocabularySize: described.vocabularySize, contextLength: described.contextLength, layers: layers.length },
-    ...{ heads: attention.heads, width: described.width, hidden: feedForward.hidden, activation },
-    ...{ eps: norm.eps, tied: described.tied },
+    vocabularySize: described.vocabularySize,
+    contextLength: described.contextLength,
+    layers: layers.length,
+    heads: attention.heads,
+    width: described.width,
+    hidden: feedForward.hidden,
+    activation,
+    eps: norm.eps,
+    tied: described.tied,
     dropout: {
       embedding: config.embd_pdrop ?? 0.1,
       attention: config.attn_pdrop ?? 0.1,

@@ -102,15 +102,31 @@ export class GPT extends Decoder {
     const dropout = dropoutOf(options.dropout);
     const { heads, hidden, bias, eps, activation } = options;
     const block: BlockOptions = {
-      ...{ dtype, generator, initialization },
-      ...{ width, heads, hidden, bias, eps, causal: true, feedForward: activation },
-      ...{ dropout: dropout.residual, attentionDropout: dropout.attention },
+      dtype,
+      generator,
+      initialization,
+      width,
+      heads,
+      hidden,
+      bias,
+      eps,
+      causal: true,
+      feedForward: activation,
+      dropout: dropout.residual,
+      attentionDropout: dropout.attention,
     };
     const { norm, layer } = describeBlock(block);
     super(
       {
-        ...{ architecture: "gpt2", vocabularySize, contextLength, width, norm, learnedPositions: true, tied },
-        ...{ dropout: dropout.embedding, layers: Array.from({ length: layers }, () => layer) },
+        architecture: "gpt2",
+        vocabularySize,
+        contextLength,
+        width,
+        norm,
+        learnedPositions: true,
+        tied,
+        dropout: dropout.embedding,
+        layers: Array.from({ length: layers }, () => layer),
       },
       block,
       () => new TransformerBlock(block),

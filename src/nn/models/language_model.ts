@@ -3,7 +3,7 @@ import { aNumber, anObject, choice, flag, instanceOf, listOf } from "../../core/
 import type { NumberRule } from "../../core/options.ts";
 import { named, parameters, reading } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
-import { capture } from "../../observe/capture.ts";
+import { currentCapture } from "../../observe/capture.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -170,6 +170,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   /** Returns the positions of the next tokens, for `compile` as a tensor that each replay writes. */
   private positionsIn(cache: KeyValueCache, count: number): Positions {
     const positions = cache.positionsOf(count);
+    const capture = currentCapture();
     if (!capture || typeof positions !== "number" || this.hasRelativePositions) return positions;
     const given = rowsFrom([positions], count);
     capture.liveContents(given.storage, () => {
@@ -191,7 +192,8 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
       stream = isCheckpointed
         ? { residual: checkpoint((x) => block.forward(x, blockInputs), stream.residual) }
         : advanced(block, stream, {
-            ...{ cache: cache?.layers[index], ...blockInputs },
+            cache: cache?.layers[index],
+            ...blockInputs,
             ...(layerInputs && { layerInput: layerInputs(index) }),
           });
       if (placed) stream = withDeepFeatures(stream, placed, index);

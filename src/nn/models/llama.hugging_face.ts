@@ -54,11 +54,20 @@ export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
   if (attention.bidirectional) throw unsupported("unsupportedConfig", "is_causal: false");
   if (feedForward.activation !== "silu") throw unsupported("unsupportedConfig", `hidden_act "${config.hidden_act}"`);
   return {
-    ...{ vocabularySize: described.vocabularySize, contextLength: described.contextLength, width: described.width },
-    ...{ layers: layers.length, heads: attention.heads, keyValueHeads: attention.keyValueHeads },
-    ...{ headWidth: attention.headWidth, hidden: feedForward.hidden, eps: norm.eps, tied: described.tied },
-    ...{ ropeBase: attention.rope!.base, ropeScaling: scaling },
-    ...{ attentionBias: attention.outputBias, feedForwardBias: feedForward.bias },
+    vocabularySize: described.vocabularySize,
+    contextLength: described.contextLength,
+    width: described.width,
+    layers: layers.length,
+    heads: attention.heads,
+    keyValueHeads: attention.keyValueHeads,
+    headWidth: attention.headWidth,
+    hidden: feedForward.hidden,
+    eps: norm.eps,
+    tied: described.tied,
+    ropeBase: attention.rope!.base,
+    ropeScaling: scaling,
+    attentionBias: attention.outputBias,
+    feedForwardBias: feedForward.bias,
     attentionDropout: config.attention_dropout ?? 0,
   };
 }

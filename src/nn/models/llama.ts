@@ -97,7 +97,12 @@ export class Llama extends Decoder {
     const { width, norm, layer } = describeBlock(block);
     super(
       {
-        ...{ architecture: "llama", vocabularySize, contextLength, width, norm, tied },
+        architecture: "llama",
+        vocabularySize,
+        contextLength,
+        width,
+        norm,
+        tied,
         layers: Array.from({ length: layers }, () => layer),
       },
       block,
@@ -149,9 +154,16 @@ function blockOf(options: Omit<LlamaOptions, "vocabularySize" | "contextLength" 
   const { width, heads, keyValueHeads, headWidth, hidden = defaultHidden(width), eps, attentionDropout } = options;
   return {
     ...layerOptions(options),
-    ...{ width, heads, keyValueHeads, headWidth, hidden, eps, attentionDropout },
+    width,
+    heads,
+    keyValueHeads,
+    headWidth,
+    hidden,
+    eps,
+    attentionDropout,
     ...({ norm: "rmsNorm", feedForward: "swiglu", causal: true } as const),
-    ...{ bias: options.attentionBias, feedForwardBias: options.feedForwardBias },
+    bias: options.attentionBias,
+    feedForwardBias: options.feedForwardBias,
     rotary: { base: options.ropeBase, scaling: options.ropeScaling },
   };
 }

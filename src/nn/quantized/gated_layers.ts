@@ -47,5 +47,8 @@ function whyApartTogether(x: Tensor, gate: ProductLayer, up: ProductLayer): stri
 
 const together = (x: Tensor, gate: QuantizedLinear, up: QuantizedLinear, activation: GateActivation): Tensor =>
   quantizedSwiglu(x, gate.weight, up.weight, {
-    ...{ precision: gate.precision, activation, gateBias: gate.bias, upBias: up.bias },
+    precision: gate.precision,
+    activation,
+    gateBias: gate.bias,
+    upBias: up.bias,
   });

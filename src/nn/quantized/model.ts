@@ -300,7 +300,11 @@ function matcher(names: readonly string[], given: readonly (string | RegExp)[]):
 
 /** llama.cpp's substitutes for super-block formats (`tensor_type_fallback` in llama-quant.cpp). */
 const substitutes: Partial<Record<GgmlFormat, GgmlFormat>> = {
-  ...{ q2_K: "iq4_nl", q3_K: "iq4_nl", q4_K: "q5_0", q5_K: "q5_1", q6_K: "q8_0" },
+  q2_K: "iq4_nl",
+  q3_K: "iq4_nl",
+  q4_K: "q5_0",
+  q5_K: "q5_1",
+  q6_K: "q8_0",
 };
 
 /**
@@ -324,8 +328,11 @@ function quantizedOnce(
 
 function reportOf(name: string, weight: Tensor, quantized: QuantizedTensor): QuantizedLayer {
   return {
-    ...{ name, shape: [...weight.shape], format: formatName(quantized.format) },
-    ...{ bytesBefore: byteLengthOf(weight.shape, weight.dtype), bytesAfter: quantized.byteLength },
+    name,
+    shape: [...weight.shape],
+    format: formatName(quantized.format),
+    bytesBefore: byteLengthOf(weight.shape, weight.dtype),
+    bytesAfter: quantized.byteLength,
     relativeError: relativeError(weight, quantized),
   };
 }

@@ -5,8 +5,11 @@ import type { QuantizationReport } from "./model.ts";
 export function formatReport({ layers, bytesBefore, bytesAfter }: QuantizationReport): string {
   const header = ["layer", "shape", "format", "bytes", "before", "error"];
   const rows = layers.map(({ name, shape, format, ...figures }) => [
-    ...[name, `[${shape.join(", ")}]`, format ?? "(as it was)"],
-    ...[figures.bytesAfter.toLocaleString("en"), figures.bytesBefore.toLocaleString("en")],
+    name,
+    `[${shape.join(", ")}]`,
+    format ?? "(as it was)",
+    figures.bytesAfter.toLocaleString("en"),
+    figures.bytesBefore.toLocaleString("en"),
     format === null ? "" : `${(100 * figures.relativeError).toPrecision(3)} %`,
   ]);
   const all = [header, ...rows];

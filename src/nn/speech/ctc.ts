@@ -185,13 +185,11 @@ function segmentOf(words: readonly CtcWord[], id: number, context: Context): Tra
     }),
   );
   return {
-    ...{
-      id,
-      seek: 0,
-      start: timed[0].start,
-      end: lastElement(timed).end,
-      text: timed.map(({ word }) => word).join(""),
-    },
+    id,
+    seek: 0,
+    start: timed[0].start,
+    end: lastElement(timed).end,
+    text: timed.map(({ word }) => word).join(""),
     ...chancesOf(
       words.flatMap(({ symbols }) => symbols),
       settings,
@@ -208,7 +206,9 @@ function wholeOf(symbols: readonly CtcSymbol[], settings: CtcSettings, duration:
 
 function chancesOf(symbols: readonly CtcSymbol[], settings: CtcSettings) {
   return {
-    ...{ tokens: symbols.map(({ symbol }) => symbol), temperature: 0, noSpeechProbability: 0 },
+    tokens: symbols.map(({ symbol }) => symbol),
+    temperature: 0,
+    noSpeechProbability: 0,
     averageLogProbability: meanOf(symbols, ({ probability }) => Math.log(probability)),
     compressionRatio: compressionRatioOf(textOf(symbols, settings)),
   };

@@ -72,7 +72,9 @@ export async function decodeWindows(
     logits = await logitsOf(model, cache, next, 1);
   }
   return rows.map(({ tokens, sum }, at) => ({
-    ...{ tokens, temperature, noSpeechProbability: noSpeech[at] },
+    tokens,
+    temperature,
+    noSpeechProbability: noSpeech[at],
     averageLogProbability: sum / (tokens.length + 1),
   }));
 }

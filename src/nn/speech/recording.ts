@@ -26,7 +26,8 @@ export interface Recording extends Disposable {
 export function wholeRecording(samples: Tensor, melBins: number, windowFrames: number): Recording {
   const features = tidy(() => noGrad(() => logMelFeatures(pad(samples, [0, windowFrames * HOP]), { nMels: melBins })));
   return {
-    ...{ frames: Math.floor(samples.size / HOP), duration: samples.size / SAMPLE_RATE },
+    frames: Math.floor(samples.size / HOP),
+    duration: samples.size / SAMPLE_RATE,
     read: (first, count) => narrow(features, 1, first, count),
     [Symbol.dispose]: () => features.dispose(),
   };

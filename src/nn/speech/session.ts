@@ -121,7 +121,10 @@ export class Session {
     const offset = this.#seek / FRAMES_PER_SECOND;
     const drafts = found.pieces.map(
       ({ start, end, tokens }): Draft => ({
-        ...{ start: offset + start, end: offset + end, tokens, text: this.textOf(tokens) },
+        start: offset + start,
+        end: offset + end,
+        tokens,
+        text: this.textOf(tokens),
       }),
     );
     const seek = this.#seek;
@@ -146,8 +149,13 @@ export class Session {
     const { endToken } = this.settings;
     const tokens = drafts.flatMap((draft) => draft.tokens.filter((token) => token < endToken));
     const words = await findWords(this.model, {
-      ...{ states, tokens, frames, start: this.start.filter((token) => token !== this.settings.noTimestampsToken) },
-      ...{ language: this.language, tokenizer: this.tokenizer, settings: this.settings },
+      states,
+      tokens,
+      frames,
+      start: this.start.filter((token) => token !== this.settings.noTimestampsToken),
+      language: this.language,
+      tokenizer: this.tokenizer,
+      settings: this.settings,
     });
     addWords(drafts, words, { offset, lastSpeech: this.#lastSpeech, endToken });
     const lastEnd = drafts.flatMap((draft) => draft.words ?? []).at(-1)?.end;
@@ -182,7 +190,9 @@ export class Session {
   result(): Transcription {
     return {
       text: this.textOf(this.#tokens.slice(this.#initial)),
-      ...{ language: this.language ?? "en", task: this.options.task, duration: this.recording.duration },
+      language: this.language ?? "en",
+      task: this.options.task,
+      duration: this.recording.duration,
       segments: this.#segments,
     };
   }

@@ -47,7 +47,9 @@ export async function speechProbabilities(detector: SpeechDetector, samples: Flo
     const first = Math.max(0, start - CONTEXT);
     input.set(samples.subarray(first, start + STEP), CONTEXT - (start - first));
     const { output, stateN } = await detector.run({
-      ...{ input: tensor(input, { shape: [1, CONTEXT + STEP] }), state, sr: rate },
+      input: tensor(input, { shape: [1, CONTEXT + STEP] }),
+      state,
+      sr: rate,
     });
     if (!Tensor.isTensor(output) || !Tensor.isTensor(stateN))
       throw new ArgumentError(
@@ -111,7 +113,9 @@ export function samplesIn(samples: Tensor, ranges: readonly SpeechRange[]): Tens
 export function restored(result: Transcription, ranges: readonly SpeechRange[], duration: number): Transcription {
   const time = (seconds: number, isEnd: boolean) => originalTime(ranges, seconds, isEnd);
   const times = <T extends { readonly start: number; readonly end: number }>(part: T): T => ({
-    ...{ ...part, start: time(part.start, false), end: time(part.end, true) },
+    ...part,
+    start: time(part.start, false),
+    end: time(part.end, true),
   });
   const segments = result.segments.map((segment) => ({
     ...times(segment),

@@ -171,7 +171,9 @@ async function speechOf(input: AudioInput, options: TranscribeSettings): Promise
     };
   const kept = samplesIn(whole, ranges);
   return {
-    ...{ samples: kept, silent: undefined, restore: (result) => restored(result, ranges, duration) },
+    samples: kept,
+    silent: undefined,
+    restore: (result) => restored(result, ranges, duration),
     [Symbol.dispose]: () => kept.dispose(),
   };
 }
@@ -253,9 +255,13 @@ async function decodeWithFallback(
       using rows = noGrad(() => indexSelect(states, 0, tensor(group, { dtype: "int32" })));
       const prompts = group.map((at) => sessions[at].prompt);
       const decoded = await decodeWindows(model, rows, prompts, {
-        ...{ temperature, rule, startLength: sessions[group[0]].start.length, signal: options.signal },
+        temperature,
+        rule,
+        startLength: sessions[group[0]].start.length,
+        signal: options.signal,
         maxTokens: options.maxTokens ?? Math.floor(model.description.contextLength / 2),
-        ...{ endToken: settings.endToken, noSpeechToken: settings.noSpeechToken },
+        endToken: settings.endToken,
+        noSpeechToken: settings.noSpeechToken,
         generator: options.generator ?? defaultGenerator,
       });
       for (const [index, at] of group.entries()) results[at] = decoded[index];

@@ -118,7 +118,8 @@ export function batchOf(model: Encoder, rows: readonly Row[]): Batch {
   // A table with a single token type, such as RoBERTa's, ignores the types of the tokenizer.
   const hasTypes = model.description.embeddings.tokenTypes > 1 && types.some((type) => type > 0);
   return {
-    ...{ tokens: tensor(tokens, { shape }), lengths },
+    tokens: tensor(tokens, { shape }),
+    lengths,
     tokenTypes: hasTypes ? tensor(types, { shape }) : undefined,
   };
 }

@@ -115,7 +115,9 @@ function bestOf(row: Float32Array, labels: number): Candidate[] {
 
 function inPixels([x = 0, y = 0, across = 0, down = 0]: Float32Array, [height, width]: Sides): DetectedObject["box"] {
   return {
-    ...{ left: (x - across / 2) * width, top: (y - down / 2) * height },
-    ...{ right: (x + across / 2) * width, bottom: (y + down / 2) * height },
+    left: (x - across / 2) * width,
+    top: (y - down / 2) * height,
+    right: (x + across / 2) * width,
+    bottom: (y + down / 2) * height,
   };
 }

@@ -43,8 +43,12 @@ export interface DetectionLossOptions {
 const readCall = parameters("detectionLoss", {
   detections: operand(aDetection),
   targets: operand(listOf(aTarget, "a list with the labels and boxes of each image")),
-  ...{ noObject: factor(0.1), labelCost: factor(1), boxCost: factor(5), overlapCost: factor(2) },
-  ...{ boxWeight: factor(5), overlapWeight: factor(2) },
+  noObject: factor(0.1),
+  labelCost: factor(1),
+  boxCost: factor(5),
+  overlapCost: factor(2),
+  boxWeight: factor(5),
+  overlapWeight: factor(2),
 });
 
 /**

@@ -119,7 +119,9 @@ export function matchesOf(
     });
     const columns = assign(matrix, labels.length, queries);
     return columns.map((query, object) => ({
-      ...{ row: image * queries + query, label: labels[object], box: wanted[object] },
+      row: image * queries + query,
+      label: labels[object],
+      box: wanted[object],
     }));
   });
 }

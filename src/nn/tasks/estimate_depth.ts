@@ -58,7 +58,9 @@ export async function estimateDepth(...values: unknown[]): Promise<Tensor | Tens
 const resized = (row: Float32Array, grid: Sides, size: Sides): Tensor =>
   tidy(() => {
     const whole = interpolate(tensor(row, { shape: [1, 1, ...grid] }), {
-      ...{ size: [...size], mode: "bicubic", alignCorners: false },
+      size: [...size],
+      mode: "bicubic",
+      alignCorners: false,
     });
     return reshape(whole, [...size]);
   });

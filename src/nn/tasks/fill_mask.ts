@@ -71,7 +71,8 @@ export async function fillMask(...values: unknown[]): Promise<FilledMask[][]> {
     const chances = softmaxOf(scores.subarray(at * model.vocabularySize, (at + 1) * model.vocabularySize));
     const order = chances.map((_, token) => token).sort((a, b) => chances[b] - chances[a] || a - b);
     return order.slice(0, topK).map((token) => ({
-      ...{ token, score: chances[token] },
+      token,
+      score: chances[token],
       text: token < tokenizer.vocabularySize ? tokenizer.decode([token], { skipSpecialTokens: false }) : "",
     }));
   });

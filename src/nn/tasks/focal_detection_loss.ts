@@ -54,9 +54,16 @@ export interface FocalDetectionLossOptions {
 const readCall = parameters("focalDetectionLoss", {
   detections: operand(aDetection),
   targets: operand(listOf(aTarget, "a list with the labels and boxes of each image")),
-  ...{ labelCost: factor(2), boxCost: factor(5), overlapCost: factor(2), costAlpha: factor(0.25) },
-  ...{ costGamma: factor(2), labelWeight: factor(1), boxWeight: factor(5), overlapWeight: factor(2) },
-  ...{ alpha: factor(0.75), gamma: factor(2) },
+  labelCost: factor(2),
+  boxCost: factor(5),
+  overlapCost: factor(2),
+  costAlpha: factor(0.25),
+  costGamma: factor(2),
+  labelWeight: factor(1),
+  boxWeight: factor(5),
+  overlapWeight: factor(2),
+  alpha: factor(0.75),
+  gamma: factor(2),
 });
 
 /** Added to probabilities before their logarithm. */

@@ -116,7 +116,9 @@ function segmentationOf(model: SemanticSegmenter, row: Float32Array, grid: Sides
   const values = map.dataSync();
   for (const index of values) counts.set(index, (counts.get(index) ?? 0) + 1);
   const segments = [...counts].map(([index, count]) => ({
-    ...{ label: labels?.names[index] ?? `LABEL_${index}`, index, share: count / values.length },
+    label: labels?.names[index] ?? `LABEL_${index}`,
+    index,
+    share: count / values.length,
   }));
   return { map, segments: segments.sort((a, b) => b.share - a.share || a.index - b.index) };
 }

@@ -256,7 +256,8 @@ export class TransformerDecoderLayer extends TransformerLayer<[tgt: Tensor, memo
     const { tgt, memory, ...given } = decoderForward(values);
     const masks = { attnMask: given.tgtMask, keyPaddingMask: given.tgtKeyPaddingMask, isCausal: given.tgtIsCausal };
     const other = {
-      ...{ attnMask: given.memoryMask, keyPaddingMask: given.memoryKeyPaddingMask },
+      attnMask: given.memoryMask,
+      keyPaddingMask: given.memoryKeyPaddingMask,
       isCausal: given.memoryIsCausal,
     };
     return tidy(() => {

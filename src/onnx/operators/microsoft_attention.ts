@@ -81,7 +81,9 @@ function jointAttention(call: Call): Results {
   const product = ops.matmul(call.tensor(0), call.tensor(1));
   const bias = call.optional(2);
   return ofJoint(call, bias ? ops.add(product, bias) : product, {
-    ...{ mask: call.optional(3), past: call.optional(4), bias: call.optional(5) },
+    mask: call.optional(3),
+    past: call.optional(4),
+    bias: call.optional(5),
   });
 }
 

@@ -34,7 +34,8 @@ const activations: Readonly<Record<string, Activation>> = {
 
 /** The parameters of activations that leave them out. */
 const defaults: Readonly<Record<string, readonly [alpha: number, beta: number]>> = {
-  ...{ HardSigmoid: [0.2, 0.5], LeakyRelu: [0.01, 0] },
+  HardSigmoid: [0.2, 0.5],
+  LeakyRelu: [0.01, 0],
 };
 
 function activated(call: Call, x: Tensor, given: readonly (number | undefined)[]): Tensor {

@@ -118,7 +118,11 @@ const recurrent =
         return value && ops.select(value, 0, at);
       };
       const direction: Direction = {
-        ...{ w: ops.select(w, 0, at), r: ops.select(r, 0, at), bias: part(3), peepholes: part(peepholesAt), call },
+        w: ops.select(w, 0, at),
+        r: ops.select(r, 0, at),
+        bias: part(3),
+        peepholes: part(peepholesAt),
+        call,
         activations: functions.slice(at * names.length, (at + 1) * names.length),
         clip: bound === undefined ? (value) => value : (value) => ops.clamp(value, { min: -bound, max: bound }),
       };

@@ -111,7 +111,11 @@ export function convolve(call: Call, x: Tensor, weight: Tensor, bias?: Tensor): 
   // Negative padding crops the input, which the convolution kernels do not support.
   const isCut = [...before, ...after].some((amount) => amount < 0);
   return convolutionWithPads({
-    ...{ x: isCut ? padded(x, before, after, 0) : x, weight, bias, stride: [...stride], dilation: [...dilation] },
+    x: isCut ? padded(x, before, after, 0) : x,
+    weight,
+    bias,
+    stride: [...stride],
+    dilation: [...dilation],
     padding: isCut ? before.map(() => [0, 0]) : padding,
     groups: call.attributes.number("group", 1),
   });
@@ -283,7 +287,8 @@ export function averagePool(call: Call): Tensor {
   const divisor = counts
     .map((list, axis) =>
       ops.reshape(tensor(list, { dtype: "float32" }), [
-        ...[1, 1],
+        1,
+        1,
         ...counts.map((_, at) => (at === axis ? list.length : 1)),
       ]),
     )

@@ -54,8 +54,14 @@ function joinFollowing(edit: Edit, convolution: PlannedStep): void {
   const dtype = edit.slots[convolution.outputs[0]]?.dtype;
   if (dtype !== "float32" && dtype !== "float64") return;
   const joined: Joined = {
-    ...{ edit, convolution, steps: [convolution], weight: convolution.inputs[1], added: NO_SLOT },
-    ...{ bias: convolution.inputs[2] ?? NO_SLOT, finish: noFinish, isLinear: true },
+    edit,
+    convolution,
+    steps: [convolution],
+    weight: convolution.inputs[1],
+    added: NO_SLOT,
+    bias: convolution.inputs[2] ?? NO_SLOT,
+    finish: noFinish,
+    isLinear: true,
   };
   for (;;) {
     const last = lastElement(joined.steps);
@@ -174,7 +180,9 @@ const bounded: Join = (joined, step, value) => {
   const { activation, alpha, beta, scale, shift } = joined.finish;
   if (bound === undefined || Number.isNaN(bound) || scale !== 1 || shift !== 0) return false;
   const ranges: Partial<Record<Finish["activation"], readonly [number, number]>> = {
-    ...{ none: [-Infinity, Infinity], relu: [0, Infinity], clamp: [alpha, beta] },
+    none: [-Infinity, Infinity],
+    relu: [0, Infinity],
+    clamp: [alpha, beta],
   };
   const pick = step.operator === "Max" ? Math.max : Math.min;
   const range = ranges[activation]?.map((each) => pick(each, bound));
@@ -203,10 +211,13 @@ const joiners: Readonly<Record<string, Join>> = {
   BatchNormalization: normalized,
   Clip: active(clipOf),
   HardSigmoid: active(({ attributes }) => ({
-    ...{ activation: "hardsigmoid", alpha: attributes.number("alpha", 0.2), beta: attributes.number("beta", 0.5) },
+    activation: "hardsigmoid",
+    alpha: attributes.number("alpha", 0.2),
+    beta: attributes.number("beta", 0.5),
   })),
   HardSwish: active(() => ({ activation: "hardswish" })),
-  ...{ Max: bounded, Min: bounded },
+  Max: bounded,
+  Min: bounded,
   LeakyRelu: active(({ attributes }) => ({ activation: "leaky", alpha: attributes.number("alpha", 0.01) })),
   Relu: active(() => ({ activation: "relu" })),
   Sigmoid: active(() => ({ activation: "sigmoid" })),

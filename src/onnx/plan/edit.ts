@@ -131,6 +131,13 @@ export const madeStep = (
   inputs: readonly number[],
   attributes: Attributes,
 ): PlannedStep => ({
-  ...{ name, opset, outputs, operator, compute, inputs, attributes, captured: [] },
+  name,
+  opset,
+  outputs,
+  operator,
+  compute,
+  inputs,
+  attributes,
+  captured: [],
   ...(float && { float }),
 });

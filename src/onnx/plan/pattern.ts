@@ -25,7 +25,9 @@ interface Node {
 export const variable = (name: string): Variable => ({ variable: name });
 export const constant = (value: number): Constant => ({ value });
 export const node = (operator: string, inputs: readonly Pattern[], where?: Node["where"]): Node => ({
-  ...{ operator, inputs, where },
+  operator,
+  inputs,
+  where,
 });
 
 /** A match: the slots of variables, and the steps. The first step has the result. */

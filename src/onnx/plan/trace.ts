@@ -10,7 +10,13 @@ import { NO_SLOT, Plan, type PlannedStep, type Slot, type Watched } from "./plan
 
 /** Operators whose results differ from run to run. */
 const RANDOM: ReadonlySet<string> = new Set([
-  ...["Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"],
+  "Bernoulli",
+  "Dropout",
+  "Multinomial",
+  "RandomNormal",
+  "RandomNormalLike",
+  "RandomUniform",
+  "RandomUniformLike",
 ]);
 /** Operators that read only the shape of their input. */
 const OF_SHAPES: ReadonlySet<string> = new Set(["Shape", "Size"]);

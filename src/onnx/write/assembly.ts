@@ -104,7 +104,9 @@ class Joining {
     const first = box.starts[axis];
     if (first === start && box.ends[axis] === end) return box;
     const name = this.#recorder.node("Slice", [
-      ...[box.name, { sizes: [start - first] }, { sizes: [end - first] }],
+      box.name,
+      { sizes: [start - first] },
+      { sizes: [end - first] },
       this.#recorder.numbers([axis], [1], "int64"),
     ]);
     return { name, starts: box.starts.with(axis, start), ends: box.ends.with(axis, end) };

@@ -48,8 +48,18 @@ const IR_VERSION = 8;
 
 /** The numbers of TensorProto.DataType. */
 export const elementTypes: Readonly<Record<DType, number>> = {
-  ...{ float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 },
-  ...{ float16: 10, float64: 11, uint32: 12, complex64: 14, complex128: 15, bfloat16: 16 },
+  float32: 1,
+  uint8: 2,
+  int8: 3,
+  int32: 6,
+  int64: 7,
+  bool: 9,
+  float16: 10,
+  float64: 11,
+  uint32: 12,
+  complex64: 14,
+  complex128: 15,
+  bfloat16: 16,
 };
 
 /** The numbers of AttributeProto.AttributeType. */

@@ -82,8 +82,21 @@ function computed(
 
 /** Operators that the standard does not define for bfloat16. */
 const WITHOUT_BFLOAT16: ReadonlySet<string> = new Set([
-  ...["Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh"],
-  ...["Round", "Softsign", "HardSwish", "IsInf"],
+  "Sin",
+  "Cos",
+  "Tan",
+  "Asin",
+  "Acos",
+  "Atan",
+  "Sinh",
+  "Cosh",
+  "Asinh",
+  "Acosh",
+  "Atanh",
+  "Round",
+  "Softsign",
+  "HardSwish",
+  "IsInf",
 ]);
 
 /** An operator of the standard with the same meaning and operands. */
@@ -171,8 +184,8 @@ const productWithLogarithm =
 
 /** ln erfc(z) + z² as ln t + P(t) with t = 1 / (1 + z / 2), for z ≥ 0: Numerical Recipes, 6.2; its error is 1.2e-7. */
 const ERFC = [
-  ...[-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806],
-  ...[0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277],
+  -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223,
+  0.17087277,
 ];
 
 /** e^(z²) erfc(z) as t and a logarithm: t e^logarithm. @param z at least 0 */
@@ -241,8 +254,12 @@ const shift = (direction: "LEFT" | "RIGHT"): Writer =>
 const special: Writers = {
   erfc: formula((graph, [x]) => erfc(graph, x)),
   ndtr: formula((graph, [x]) => graph.of("Mul", erfc(graph, graph.of("Mul", x, -Math.SQRT1_2)), 0.5)),
-  ...{ erfcx: formula(erfcx), logNdtr: formula(logNdtr), hypot: formula(hypot), atan2: formula(atan2) },
-  ...{ logaddexp: formula(logarithmOfSum(Math.E)), logaddexp2: formula(logarithmOfSum(2)) },
+  erfcx: formula(erfcx),
+  logNdtr: formula(logNdtr),
+  hypot: formula(hypot),
+  atan2: formula(atan2),
+  logaddexp: formula(logarithmOfSum(Math.E)),
+  logaddexp2: formula(logarithmOfSum(2)),
   xlogy: formula(productWithLogarithm((graph, b) => graph.of("Log", b))),
   xlog1py: formula(productWithLogarithm((graph, b) => graph.of("Log", graph.of("Add", b, 1)))),
   entr: formula((graph, [x]) => {
@@ -267,9 +284,14 @@ const whole: Writers = {
     (graph, [x]) => graph.of("Mul", x, 0),
   ),
   fmod: formula((graph, operands) => graph.with({ fmod: 1 }, "Mod", ...operands)),
-  ...{ remainder: formula(remainder), floorDivide: formula(floorDivide) },
-  ...{ bitwiseAnd: bitwise("And", "And"), bitwiseOr: bitwise("Or", "Or"), bitwiseXor: bitwise("Xor", "Xor") },
-  ...{ bitwiseNot: bitwise("Not", "Not"), bitwiseLeftShift: shift("LEFT"), bitwiseRightShift: shift("RIGHT") },
+  remainder: formula(remainder),
+  floorDivide: formula(floorDivide),
+  bitwiseAnd: bitwise("And", "And"),
+  bitwiseOr: bitwise("Or", "Or"),
+  bitwiseXor: bitwise("Xor", "Xor"),
+  bitwiseNot: bitwise("Not", "Not"),
+  bitwiseLeftShift: shift("LEFT"),
+  bitwiseRightShift: shift("RIGHT"),
 };
 
 const signs: Writers = {
@@ -293,7 +315,8 @@ const signs: Writers = {
     const size = graph.of("Abs", a);
     return graph.where(hasSign(graph, b), graph.of("Neg", size), size);
   }),
-  ...{ fmax: withoutNan("Max"), fmin: withoutNan("Min") },
+  fmax: withoutNan("Max"),
+  fmin: withoutNan("Min"),
   heaviside: ofFloats(
     (graph, [a, b], dtype) => {
       const step = graph.cast(graph.of("Greater", a, 0), dtype);
@@ -307,16 +330,50 @@ const signs: Writers = {
 };
 
 export const elementwise: Writers = {
-  ...{ abs: same("Abs"), neg: same("Neg"), sign: same("Sign"), floor: same("Floor"), ceil: same("Ceil") },
-  ...{ round: same("Round"), relu: same("Relu"), reciprocal: same("Reciprocal"), sqrt: same("Sqrt") },
-  ...{ exp: same("Exp"), log: same("Log"), erf: same("Erf"), sigmoid: same("Sigmoid"), softsign: same("Softsign") },
-  ...{ sin: same("Sin"), cos: same("Cos"), tan: same("Tan"), asin: same("Asin"), acos: same("Acos") },
-  ...{ atan: same("Atan"), sinh: same("Sinh"), cosh: same("Cosh"), tanh: same("Tanh"), asinh: same("Asinh") },
-  ...{ acosh: same("Acosh"), atanh: same("Atanh"), hardswish: same("HardSwish"), logicalNot: logical("Not") },
-  ...{ add: same("Add"), sub: same("Sub"), mul: same("Mul") },
-  ...{ div: same("Div"), pow: same("Pow"), maximum: same("Max"), minimum: same("Min"), eq: same("Equal") },
-  ...{ lt: same("Less"), le: same("LessOrEqual"), gt: same("Greater"), ge: same("GreaterOrEqual") },
-  ...{ logicalAnd: logical("And"), logicalOr: logical("Or"), logicalXor: logical("Xor"), where: same("Where") },
+  abs: same("Abs"),
+  neg: same("Neg"),
+  sign: same("Sign"),
+  floor: same("Floor"),
+  ceil: same("Ceil"),
+  round: same("Round"),
+  relu: same("Relu"),
+  reciprocal: same("Reciprocal"),
+  sqrt: same("Sqrt"),
+  exp: same("Exp"),
+  log: same("Log"),
+  erf: same("Erf"),
+  sigmoid: same("Sigmoid"),
+  softsign: same("Softsign"),
+  sin: same("Sin"),
+  cos: same("Cos"),
+  tan: same("Tan"),
+  asin: same("Asin"),
+  acos: same("Acos"),
+  atan: same("Atan"),
+  sinh: same("Sinh"),
+  cosh: same("Cosh"),
+  tanh: same("Tanh"),
+  asinh: same("Asinh"),
+  acosh: same("Acosh"),
+  atanh: same("Atanh"),
+  hardswish: same("HardSwish"),
+  logicalNot: logical("Not"),
+  add: same("Add"),
+  sub: same("Sub"),
+  mul: same("Mul"),
+  div: same("Div"),
+  pow: same("Pow"),
+  maximum: same("Max"),
+  minimum: same("Min"),
+  eq: same("Equal"),
+  lt: same("Less"),
+  le: same("LessOrEqual"),
+  gt: same("Greater"),
+  ge: same("GreaterOrEqual"),
+  logicalAnd: logical("And"),
+  logicalOr: logical("Or"),
+  logicalXor: logical("Xor"),
+  where: same("Where"),
   ...special,
   ...whole,
   ...signs,

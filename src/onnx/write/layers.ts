@@ -48,7 +48,10 @@ const convolution: Writer = (recorder, { inputs: [x, weight], attributes }) => {
   const after = padsAfter(rank, { input: input, output: output, span, stride: stride, before: before });
   if ([...before, ...after].some((size) => size < 0)) throw new Unwritable("a convolution that crops");
   return recorder.node("Conv", [recorder.name(x), recorder.name(weight)], {
-    ...{ group: groups, kernel_shape: kernel, strides: stride, dilations: dilation },
+    group: groups,
+    kernel_shape: kernel,
+    strides: stride,
+    dilations: dilation,
     pads: [...before, ...after],
   });
 };
@@ -64,7 +67,11 @@ const transposedConvolution: Writer = (recorder, { inputs: [y, weight], attribut
   const more = input.map((size, at) => size - ((output[at] - 1) * stride[at] + span[at] - 2 * before[at]));
   if (more.some((size) => size < 0)) throw new Unwritable("a transposed convolution that crops its end");
   return recorder.node("ConvTranspose", [recorder.name(y), recorder.name(weight)], {
-    ...{ group: groups, kernel_shape: kernel, strides: stride, dilations: dilation, output_padding: more },
+    group: groups,
+    kernel_shape: kernel,
+    strides: stride,
+    dilations: dilation,
+    output_padding: more,
     pads: [...before, ...before],
   });
 };
@@ -303,6 +310,12 @@ const recurrent: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
 };
 
 export const layers: Writers = {
-  ...{ convolution, convolutionTransposed: transposedConvolution, maxPool, resample, batchNorm, recurrent },
-  ...{ normalizationForward: normalization, attentionForward: attention },
+  convolution,
+  convolutionTransposed: transposedConvolution,
+  maxPool,
+  resample,
+  batchNorm,
+  recurrent,
+  normalizationForward: normalization,
+  attentionForward: attention,
 };

@@ -41,8 +41,11 @@ const writers: Writers = {
   ...selection,
   ...layers,
   ...special,
-  ...{ copy, rope },
-  ...{ matmul: product, linear: product, addmm: product },
+  copy,
+  rope,
+  matmul: product,
+  linear: product,
+  addmm: product,
 };
 
 /** The names of the primitives that can be written, sorted. */

@@ -122,11 +122,13 @@ function evaluatedGraph(module: Module<Tensor[]>, example: Example, axes: Names)
   if (problems.size > 0) throw unsupported(problems);
   const { nodes, constants, shapes } = resolved({ first, others, last }, distinct);
   const inputs = Object.entries(example).map(([name, { dtype, shape }]) => ({
-    ...{ name, dtype },
+    name,
+    dtype,
     shape: shape.map((size, axis) => axes[name]?.[axis] ?? size),
   }));
   const outputs = first.outputs.map(({ name, dtype, isUnsized }, at) => ({
-    ...{ name, dtype },
+    name,
+    dtype,
     shape: isUnsized ? shapes[at].map((_, axis) => `${name}_${axis}`) : shapes[at],
   }));
   return { nodes, constants, inputs, outputs };

@@ -29,7 +29,11 @@ const gather: Writer = (recorder, { inputs: [x, index], attributes }) => {
 };
 
 const combinations: Readonly<Record<Scattering, string>> = {
-  ...{ sum: "add", prod: "mul", amax: "max", amin: "min", last: "none" },
+  sum: "add",
+  prod: "mul",
+  amax: "max",
+  amin: "min",
+  last: "none",
 };
 
 /** The neutral element of a reduction. */
@@ -38,8 +42,12 @@ const neutral = (way: Scattering, dtype: DType): number => {
   if (way === "prod") return 1;
   if (isFloat(dtype)) return way === "amax" ? -Infinity : Infinity;
   const limits: Partial<Record<DType, readonly [number, number]>> = {
-    ...{ uint8: [0, 255], int8: [-128, 127], int32: [-(2 ** 31), 2 ** 31 - 1], uint32: [0, 2 ** 32 - 1] },
-    ...{ int64: [-(2 ** 53), 2 ** 53], bool: [0, 1] },
+    uint8: [0, 255],
+    int8: [-128, 127],
+    int32: [-(2 ** 31), 2 ** 31 - 1],
+    uint32: [0, 2 ** 32 - 1],
+    int64: [-(2 ** 53), 2 ** 53],
+    bool: [0, 1],
   };
   const [least, most] = limits[dtype]!;
   return way === "amax" ? least : most;
@@ -340,6 +348,23 @@ const runs: Writer = (recorder, { inputs: [x], outputs: [firsts, begins] }) => {
 const maskStarts: Writer = () => [undefined];
 
 export const selection: Writers = {
-  ...{ gather, scatter, triangle, indexPlaces, oneHot, sort, orderStatistic, searchSorted, histogram },
-  ...{ maskStarts, maskedScatter, nonzero, maskedSelect, runs, embeddingBag, fold, cdist, fft, realFft },
+  gather,
+  scatter,
+  triangle,
+  indexPlaces,
+  oneHot,
+  sort,
+  orderStatistic,
+  searchSorted,
+  histogram,
+  maskStarts,
+  maskedScatter,
+  nonzero,
+  maskedSelect,
+  runs,
+  embeddingBag,
+  fold,
+  cdist,
+  fft,
+  realFft,
 };

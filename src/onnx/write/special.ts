@@ -92,7 +92,13 @@ const factorial = (n: number): number => Array.from({ length: n }, (_, k) => k +
 
 /** B₂ₖ / (2k)! */
 const BERNOULLI = [
-  ...[1 / 12, -1 / 720, 1 / 30_240, -1 / 1_209_600, 1 / 47_900_160, -691 / 1_307_674_368_000, 1 / 74_724_249_600],
+  1 / 12,
+  -1 / 720,
+  1 / 30_240,
+  -1 / 1_209_600,
+  1 / 47_900_160,
+  -691 / 1_307_674_368_000,
+  1 / 74_724_249_600,
   -3617 / 10_670_622_842_880_000,
 ];
 
@@ -273,12 +279,12 @@ const besselK =
 
 /** Polynomials in w = −ln(1 − x²): M. Giles, "Approximating the erfinv function", 2010, for float32. */
 const CENTRAL = [
-  ...[1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087],
-  ...[-4.39150654e-6, -3.5233877e-6, 3.43273939e-7, 2.81022636e-8],
+  1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-6, -3.5233877e-6, 3.43273939e-7,
+  2.81022636e-8,
 ];
 const TAIL = [
-  ...[2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773],
-  ...[-0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257],
+  2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
+  -0.000200214257,
 ];
 
 /** @param w −ln(1 − x²) @param x between −1 and 1 */
@@ -371,14 +377,23 @@ const ofDivisor =
   };
 
 export const special: Writers = {
-  ...{ lgamma: inDouble(lgamma), digamma: inDouble(digamma), polygamma },
-  ...{ i0: inDouble(besselI(0, false)), i1: inDouble(besselI(1, false)) },
-  ...{ i0e: inDouble(besselI(0, true)), i1e: inDouble(besselI(1, true)) },
-  ...{ besselJ0: inDouble(besselJ(0)), besselJ1: inDouble(besselJ(1)) },
-  ...{ besselY0: inDouble(besselY(0)), besselY1: inDouble(besselY(1)) },
-  ...{ modifiedBesselK0: inDouble(besselK(0, false)), modifiedBesselK1: inDouble(besselK(1, false)) },
-  ...{ scaledModifiedBesselK0: inDouble(besselK(0, true)), scaledModifiedBesselK1: inDouble(besselK(1, true)) },
-  ...{ erfinv: approximate("erfinv", erfinv), ndtri: approximate("ndtri", ndtri) },
+  lgamma: inDouble(lgamma),
+  digamma: inDouble(digamma),
+  polygamma,
+  i0: inDouble(besselI(0, false)),
+  i1: inDouble(besselI(1, false)),
+  i0e: inDouble(besselI(0, true)),
+  i1e: inDouble(besselI(1, true)),
+  besselJ0: inDouble(besselJ(0)),
+  besselJ1: inDouble(besselJ(1)),
+  besselY0: inDouble(besselY(0)),
+  besselY1: inDouble(besselY(1)),
+  modifiedBesselK0: inDouble(besselK(0, false)),
+  modifiedBesselK1: inDouble(besselK(1, false)),
+  scaledModifiedBesselK0: inDouble(besselK(0, true)),
+  scaledModifiedBesselK1: inDouble(besselK(1, true)),
+  erfinv: approximate("erfinv", erfinv),
+  ndtri: approximate("ndtri", ndtri),
   frexpExponent: inDouble(exponent),
   frexpMantissa: inDouble((graph, x) => timesPower(graph, x, graph.of("Neg", exponent(graph, x)))),
   gcd: ofDivisor((_, divisor) => divisor),

@@ -25,6 +25,9 @@ export const dropoutCall = cpuCall("dropout", { dtype, ...dropoutFields, loop: l
 
 /** Both results are contiguous, so the loop nest describes only the first. */
 export const swigluGradientCall = cpuCall("swigluGradient", { dtype, loop: loop(4) }, [
-  ...["gradient", "gate", "up"],
-  ...["gateGradient", "upGradient"],
+  "gradient",
+  "gate",
+  "up",
+  "gateGradient",
+  "upGradient",
 ]);

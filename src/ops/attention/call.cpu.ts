@@ -35,10 +35,22 @@ function valuesOf(problem: AttentionProblem) {
   const { batch, heads, kvHeads, queries, keys, dim, valueDim, scale, softcap = 0, band, alignment } = problem;
   const { left = Infinity, right = Infinity } = band ?? {};
   return {
-    ...{ dtype: problem.inputs.q.tensor.dtype, batch, heads, kvHeads, queries, keys, dim, valueDim },
-    ...{ scale, softcap, left, right, isBottomRight: alignment === "bottom-right" },
+    dtype: problem.inputs.q.tensor.dtype,
+    batch,
+    heads,
+    kvHeads,
+    queries,
+    keys,
+    dim,
+    valueDim,
+    scale,
+    softcap,
+    left,
+    right,
+    isBottomRight: alignment === "bottom-right",
     ...dropoutValues(problem.dropout),
-    ...{ isPacked: problem.packed !== undefined, sequences: problem.packed?.length ?? 0 },
+    isPacked: problem.packed !== undefined,
+    sequences: problem.packed?.length ?? 0,
   };
 }
 

@@ -9,8 +9,14 @@ export const dropoutMaskCpu: Implementation<DropoutMaskAttributes, readonly Tens
   run({ operation, outputs: [mask], attributes: { dropout, packed } }) {
     const [batch, heads, queries, keys] = tupleOf(mask.shape, 4);
     const values = {
-      ...{ batch, heads, queries, keys, ...dropoutValues(dropout) },
-      ...{ isPacked: packed !== undefined, sequences: packed?.length ?? 0, offset: mask.offset },
+      batch,
+      heads,
+      queries,
+      keys,
+      ...dropoutValues(dropout),
+      isPacked: packed !== undefined,
+      sequences: packed?.length ?? 0,
+      offset: mask.offset,
     };
     dropoutMaskCall(operation, values, [mask, sequencesOperand(packed)]);
   },

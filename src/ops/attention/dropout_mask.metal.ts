@@ -34,7 +34,12 @@ function sequencesTensor(packed: readonly Sequence[]): Tensor {
 function parametersOf(mask: Tensor, { packed, dropout }: DropoutMaskAttributes): Uint8Array {
   const [, heads, queries, keys] = tupleOf(mask.shape, 4);
   return dropoutMaskParameters.bytes({
-    ...{ heads, queries, keys, ...dropoutValues(dropout) },
-    ...{ sequences: packed?.length ?? 0, start: startOf(mask), strides: mask.strides },
+    heads,
+    queries,
+    keys,
+    ...dropoutValues(dropout),
+    sequences: packed?.length ?? 0,
+    start: startOf(mask),
+    strides: mask.strides,
   });
 }

@@ -118,7 +118,9 @@ export function flashAttention(...values: unknown[]): Tensor | FlashAttentionRes
 }
 
 const flashAttentionParameters = parameters("flashAttention", {
-  ...{ q: operand(aTensor), k: operand(aTensor), v: operand(aTensor) },
+  q: operand(aTensor),
+  k: operand(aTensor),
+  v: operand(aTensor),
   ...flashAttentionOptions,
 });
 
@@ -178,7 +180,8 @@ function prepare(operation: string, q: Tensor, k: Tensor, v: Tensor, options: Fl
   return {
     attributes: { ...formula, dropout, inputs: names, outputs: outputsOf(route, options, inputs) },
     inputs,
-    ...{ projections, route },
+    projections,
+    route,
   };
 }
 
@@ -225,7 +228,9 @@ const operandsOf = (
   { mask, bias, sinks, alibi }: FlashAttentionOptions,
   packed: readonly Sequence[] | undefined,
 ): Partial<Record<InputName, Tensor | undefined>> => ({
-  ...{ q: projections.q, k: projections.k, v: projections.v },
+  q: projections.q,
+  k: projections.k,
+  v: projections.v,
   mask: pairOperand(operation, "mask", mask, "bool", projections),
   bias: pairOperand(operation, "bias", bias, projections.q.dtype, projections),
   sinks: sinksOperand(operation, sinks, projections),

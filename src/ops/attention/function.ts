@@ -61,7 +61,8 @@ export class FlashAttention extends Function {
     };
     const names = [...attributes.inputs, ...attributes.outputs, ...Object.keys(incoming)] as InputName[];
     const call = {
-      ...{ attributes: { ...attributes, inputs: names, outputs }, backend },
+      attributes: { ...attributes, inputs: names, outputs },
+      backend,
       results: context["results"] as ReadonlySet<InputName>,
     };
     const gradients = AttentionGradient.apply(call, ...saved, ...Object.values(incoming));
@@ -124,7 +125,9 @@ class AttentionGradient extends Function {
 }
 
 const specOf = ({ shape, dtype, strides }: Tensor, inItsOrder: boolean): OutputSpec => ({
-  ...{ shape, dtype, strides: inItsOrder ? denseStrides(shape, strides) : undefined },
+  shape,
+  dtype,
+  strides: inItsOrder ? denseStrides(shape, strides) : undefined,
 });
 
 /**

@@ -48,9 +48,19 @@ export function parametersOf(call: Call, cut: Parts = { parts: 1, partKeys: call
   for (const name of operandNames) layouts[name] = layoutOf(call.operands[name]);
   return attentionParameters.bytes({
     ...(layouts as Required<typeof layouts>),
-    ...{ batch, heads, group, queries, keys, scale, softcap, isBottomRight: alignment === "bottom-right" },
+    batch,
+    heads,
+    group,
+    queries,
+    keys,
+    scale,
+    softcap,
+    isBottomRight: alignment === "bottom-right",
     ...dropoutValues(dropout),
-    ...{ left: distance(band?.left), right: distance(band?.right), sequences: packed?.length ?? 0, ...cut },
+    left: distance(band?.left),
+    right: distance(band?.right),
+    sequences: packed?.length ?? 0,
+    ...cut,
     biasSizes: biasSizes(call),
   });
 }

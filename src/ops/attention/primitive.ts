@@ -9,8 +9,14 @@ import type { Dropout, InputName, OutputName } from "./problem.ts";
 const dropoutFields = { key: array(word, 2), threshold: word, keepScale: real };
 
 const fields = {
-  ...{ batch: whole, heads: whole, queries: whole, keys: whole },
-  ...{ scale: real, softcap: real, isBottomRight: flag, ...dropoutFields },
+  batch: whole,
+  heads: whole,
+  queries: whole,
+  keys: whole,
+  scale: real,
+  softcap: real,
+  isBottomRight: flag,
+  ...dropoutFields,
 };
 
 /** Returns the values of {@link dropoutFields} for a call. */
@@ -40,7 +46,11 @@ export const attentionOptions = enumeration("AttentionOption", [
 export type AttentionOption = NameOf<typeof attentionOptions>;
 
 const operand = struct("AttentionOperand", "attention/problem.h", {
-  ...{ start: whole, batch: whole, head: whole, row: whole, column: whole },
+  start: whole,
+  batch: whole,
+  head: whole,
+  row: whole,
+  column: whole,
 });
 
 /**
@@ -48,17 +58,41 @@ const operand = struct("AttentionOperand", "attention/problem.h", {
  * broadcasting.
  */
 export const attentionParameters = struct("Attention", "attention/problem.h", {
-  ...{ q: operand, k: operand, v: operand, mask: operand, bias: operand, sinks: operand, slopes: operand },
-  ...{ out: operand, logSumExp: operand, logSumExpLow: operand, gradOut: operand, gradLogSumExp: operand },
-  ...{ gradQ: operand, gradK: operand, gradV: operand, gradBias: operand, gradSinks: operand },
+  q: operand,
+  k: operand,
+  v: operand,
+  mask: operand,
+  bias: operand,
+  sinks: operand,
+  slopes: operand,
+  out: operand,
+  logSumExp: operand,
+  logSumExpLow: operand,
+  gradOut: operand,
+  gradLogSumExp: operand,
+  gradQ: operand,
+  gradK: operand,
+  gradV: operand,
+  gradBias: operand,
+  gradSinks: operand,
   ...fields,
-  ...{ group: whole, left: whole, right: whole, sequences: whole, parts: whole, partKeys: whole },
+  group: whole,
+  left: whole,
+  right: whole,
+  sequences: whole,
+  parts: whole,
+  partKeys: whole,
   biasSizes: array(whole, 4),
 });
 
 export const dropoutMaskParameters = struct("DropoutMask", "attention/dropout_mask.metal", {
-  ...{ heads: whole, queries: whole, keys: whole, ...dropoutFields },
-  ...{ sequences: whole, start: whole, strides: array(whole, 4) },
+  heads: whole,
+  queries: whole,
+  keys: whole,
+  ...dropoutFields,
+  sequences: whole,
+  start: whole,
+  strides: array(whole, 4),
 });
 
 // ---------------------------------------------------------------- cpu
@@ -75,11 +109,22 @@ export const backwardOperands = [
 
 /** Returns the fields of a pass with `operands` operands; `left` and `right` are infinite if the band has no bound. */
 const passFields = (operands: number) => ({
-  ...{ dtype, ...fields, kvHeads: whole, dim: whole, valueDim: whole, left: real, right: real },
-  ...{ isPacked: flag, sequences: whole, isPresent: array(flag, operands) },
-  ...{ elementBytes: array(whole, operands), offsets: array(whole, operands) },
-  ...{ batchStrides: array(whole, operands), headStrides: array(whole, operands) },
-  ...{ rowStrides: array(whole, operands), columnStrides: array(whole, operands) },
+  dtype,
+  ...fields,
+  kvHeads: whole,
+  dim: whole,
+  valueDim: whole,
+  left: real,
+  right: real,
+  isPacked: flag,
+  sequences: whole,
+  isPresent: array(flag, operands),
+  elementBytes: array(whole, operands),
+  offsets: array(whole, operands),
+  batchStrides: array(whole, operands),
+  headStrides: array(whole, operands),
+  rowStrides: array(whole, operands),
+  columnStrides: array(whole, operands),
 });
 
 /** The last operand of each call holds the packed sequences, four numbers each. */
@@ -96,10 +141,25 @@ export const backwardCall = cpuCall("attentionBackward", passFields(backwardOper
 export const MOST_ROOMS = 11;
 
 const stepFields = {
-  ...{ dtype, roomDtype: dtype, isPacked: flag, sequences: whole, tokens: whole, heads: whole, kvHeads: whole },
-  ...{ dim: whole, valueDim: whole, scale: real, softcap: real, left: real },
-  ...{ interleaved: flag, pairs: whole, magnitude: real, offsets: array(whole, 4) },
-  ...{ sequenceStrides: array(whole, 3), tokenStrides: array(whole, 3), headStrides: array(whole, 3) },
+  dtype,
+  roomDtype: dtype,
+  isPacked: flag,
+  sequences: whole,
+  tokens: whole,
+  heads: whole,
+  kvHeads: whole,
+  dim: whole,
+  valueDim: whole,
+  scale: real,
+  softcap: real,
+  left: real,
+  interleaved: flag,
+  pairs: whole,
+  magnitude: real,
+  offsets: array(whole, 4),
+  sequenceStrides: array(whole, 3),
+  tokenStrides: array(whole, 3),
+  headStrides: array(whole, 3),
 };
 const stepOperands = ["q", "k", "v", "cycles", "sequences", "out"];
 const roomOperands = Array.from({ length: MOST_ROOMS }, (_, room) => [`keys${room}`, `values${room}`]).flat();
@@ -114,8 +174,14 @@ export const stepManyCall = cpuCall("attentionStepMany", stepFields, [...stepOpe
 export const dropoutMaskCall = cpuCall(
   "attentionDropoutMask",
   {
-    ...{ batch: whole, heads: whole, queries: whole, keys: whole, ...dropoutFields },
-    ...{ isPacked: flag, sequences: whole, offset: whole },
+    batch: whole,
+    heads: whole,
+    queries: whole,
+    keys: whole,
+    ...dropoutFields,
+    isPacked: flag,
+    sequences: whole,
+    offset: whole,
   },
   ["mask", "sequences"],
 );

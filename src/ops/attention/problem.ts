@@ -227,7 +227,14 @@ export function problemOf(
   const pairs = [batch, heads, queries, keys];
   return {
     ...attributes,
-    ...{ batch, heads, kvHeads, group: kvHeads === 0 ? 1 : heads / kvHeads, queries, keys, dim, valueDim },
+    batch,
+    heads,
+    kvHeads,
+    group: kvHeads === 0 ? 1 : heads / kvHeads,
+    queries,
+    keys,
+    dim,
+    valueDim,
     inputs: operandsOf(attributes.inputs, call.inputs, pairs) as AttentionProblem["inputs"],
     outputs: operandsOf(attributes.outputs, call.outputs ?? [], pairs),
   };
@@ -274,7 +281,12 @@ export function sequencesOf({
 }: Pick<AttentionProblem, "packed" | "batch" | "queries" | "keys">): PlacedSequence[] {
   if (packed) return packed.map((sequence, index) => ({ ...sequence, index, batch: 0 }));
   return Array.from({ length: batch }, (_, index) => ({
-    ...{ index, batch: index, queryStart: 0, queries, keyStart: 0, keys },
+    index,
+    batch: index,
+    queryStart: 0,
+    queries,
+    keyStart: 0,
+    keys,
   }));
 }
 

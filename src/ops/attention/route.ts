@@ -113,7 +113,9 @@ function whyFused(call: RoutedCall, crossover: number | undefined, chooser: Choo
 }
 
 const classOf = ({ dtype, dim, valueDim, pairs: [batch, heads] }: RoutedCall) => ({
-  ...{ dtype, dim: Math.max(dim, valueDim), heads: batch * heads },
+  dtype,
+  dim: Math.max(dim, valueDim),
+  heads: batch * heads,
 });
 
 /** Bytes of all scores, which are computed in the accumulation dtype. */

@@ -57,7 +57,9 @@ export function* headsOf(problem: AttentionProblem): Generator<Head> {
       const { batch, queryStart, queries, keyStart, keys } = sequence;
       const kvHead = Math.floor(head / problem.group);
       yield {
-        ...{ sequence, head, kvHead },
+        sequence,
+        head,
+        kvHead,
         q: rowsOf(q, batch, head, queryStart, queries),
         k: rowsOf(k, batch, kvHead, keyStart, keys),
         v: rowsOf(v, batch, kvHead, keyStart, keys),

@@ -134,12 +134,18 @@ const nonfiniteBytes = ({ down, across }: Tile): number => WORD * down * across;
 
 export const keeps: Readonly<Record<TiledKernel, Keeps>> = {
   forward: {
-    ...{ rows: ["q"], sums: ["out"], tiles: 1, strips: 1 },
+    rows: ["q"],
+    sums: ["out"],
+    tiles: 1,
+    strips: 1,
     more: (tile) => nonfiniteBytes(tile) + WORD * rowsOf(tile), // a factor for each row
   },
   gradient_queries: { rows: ["q", "gradOut"], sums: ["gradQ"], tiles: 2, strips: 2, more: nonfiniteBytes },
   gradient_keys: {
-    ...{ rows: ["k", "v"], sums: ["gradK", "gradV"], tiles: 2, strips: 2 },
+    rows: ["k", "v"],
+    sums: ["gradK", "gradV"],
+    tiles: 2,
+    strips: 2,
     more: (tile) => 2 * nonfiniteBytes(tile) + 3 * WORD * tile.columns, // L as two numbers, and Δ, of each query
   },
   gradient_bias: { rows: ["q", "gradOut"], sums: [], tiles: 2, strips: 2, more: () => 0 },

@@ -72,8 +72,19 @@ function computeParts(
 
 /** The primitives that compute the real part from real parts and the imaginary part from imaginary parts. */
 const planewise = [
-  ...["add", "sub", "neg", "sum", "mean", "cumsum", "where", "gather", "scatter", "maskedSelect"],
-  ...["triangle", "fold", "selectAt"],
+  "add",
+  "sub",
+  "neg",
+  "sum",
+  "mean",
+  "cumsum",
+  "where",
+  "gather",
+  "scatter",
+  "maskedSelect",
+  "triangle",
+  "fold",
+  "selectAt",
 ];
 
 /** Converts and copies. A real input becomes the real part. */

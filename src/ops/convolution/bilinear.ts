@@ -114,9 +114,15 @@ function attributesOf(batch: number, weight: Shape, geometry: Geometry): Convolu
     ...list,
   ];
   return {
-    ...{ batch, groups, channels: weight[1], outputs: weight[0] / groups },
-    ...{ input: three(input, 1), output: three(output, 1), kernel: three(kernel, 1) },
-    ...{ stride: three(stride, 1), dilation: three(dilation, 1) },
+    batch,
+    groups,
+    channels: weight[1],
+    outputs: weight[0] / groups,
+    input: three(input, 1),
+    output: three(output, 1),
+    kernel: three(kernel, 1),
+    stride: three(stride, 1),
+    dilation: three(dilation, 1),
     before: three(
       padding.map(([before]) => before),
       0,
@@ -216,7 +222,9 @@ function ofWeight(x: Tensor, y: Tensor, geometry: Geometry, dtype: DType): Tenso
   /** Permutes [batch, groups · each, …output] to [groups, each, batch · …output]. */
   const lines = (tensor: Tensor, each: number): Tensor =>
     reshape(permute(reshape(tensor, [batch, groups, each, elementCount(output)]), [1, 2, 0, 3]), [
-      ...[groups, each, batch * elementCount(output)],
+      groups,
+      each,
+      batch * elementCount(output),
     ]);
   const gradient = contiguous(lines(y, outputs));
   const whole = padded(x, geometry);

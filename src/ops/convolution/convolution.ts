@@ -149,7 +149,9 @@ function geometryOf(
   const padding = paddingOf(operation, call.padding, spans, stride);
   const output = input.map((size, axis) =>
     outputSize(operation, {
-      ...{ size, span: spans[axis], stride: stride[axis] },
+      size,
+      span: spans[axis],
+      stride: stride[axis],
       padding: padding[axis][0] + padding[axis][1],
     }),
   );

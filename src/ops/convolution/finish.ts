@@ -54,8 +54,17 @@ interface Attributes extends Finish {
 const finishCall = cpuCall(
   "finish",
   {
-    ...{ dtype, activation: oneOf(activationNames), hasBias: flag, hasAdded: flag },
-    ...{ planes: whole, channels: whole, columns: whole, alpha: real, beta: real, scale: real, shift: real },
+    dtype,
+    activation: oneOf(activationNames),
+    hasBias: flag,
+    hasAdded: flag,
+    planes: whole,
+    channels: whole,
+    columns: whole,
+    alpha: real,
+    beta: real,
+    scale: real,
+    shift: real,
     offsets: array(whole, 3),
   },
   ["bias", "added", "y"],
@@ -75,7 +84,8 @@ const finishCpu: Implementation<Attributes, readonly Tensor[], [Tensor]> = {
 
 const elsewhere = { missing: "what follows a convolution is composed of other operations on this backend" } as const;
 const finishPrimitive = definePrimitive<Attributes>({
-  ...{ name: "finish", family: "convolution" },
+  name: "finish",
+  family: "convolution",
   implementations: { metal: elsewhere, cpu: finishCpu, reference: elsewhere },
 });
 

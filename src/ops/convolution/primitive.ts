@@ -33,9 +33,19 @@ export interface ConvolutionAttributes {
 const AXES = 3;
 const perAxis = array(whole, AXES);
 const fields = {
-  ...{ dtype, batch: whole, groups: whole, channels: whole, outputs: whole },
-  ...{ input: perAxis, output: perAxis, kernel: perAxis, stride: perAxis, dilation: perAxis, before: perAxis },
-  ...{ result: whole, offsets: array(whole, 3) },
+  dtype,
+  batch: whole,
+  groups: whole,
+  channels: whole,
+  outputs: whole,
+  input: perAxis,
+  output: perAxis,
+  kernel: perAxis,
+  stride: perAxis,
+  dilation: perAxis,
+  before: perAxis,
+  result: whole,
+  offsets: array(whole, 3),
 };
 const convolutionCall = cpuCall("convolution", fields, ["first", "second", "result"]);
 const perImageAxis = array(whole, 2);
@@ -43,8 +53,14 @@ const perImageAxis = array(whole, 2);
 export const foldCall = cpuCall(
   "fold",
   {
-    ...{ dtype, planes: whole, input: perImageAxis, output: perImageAxis, kernelSize: perImageAxis },
-    ...{ stride: perImageAxis, dilation: perImageAxis, offsets: array(whole, 2) },
+    dtype,
+    planes: whole,
+    input: perImageAxis,
+    output: perImageAxis,
+    kernelSize: perImageAxis,
+    stride: perImageAxis,
+    dilation: perImageAxis,
+    offsets: array(whole, 2),
   },
   ["windows", "images"],
 );
@@ -106,7 +122,9 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
     },
   };
   return definePrimitive<ConvolutionAttributes>({
-    ...{ name, family: "convolution", implementations: { metal: metals[sought], cpu, reference } },
+    name,
+    family: "convolution",
+    implementations: { metal: metals[sought], cpu, reference },
   });
 }
 

@@ -75,7 +75,8 @@ export function unfold(...values: unknown[]): Tensor {
       const [rows, columns] = tupleOf(windows.padding, 2);
       const whole = rows + columns > 0 ? pad(batch, [columns, columns, rows, rows]) : batch;
       const result = reshape(windowsIn(whole, windows), [
-        ...[batch.shape[0], batch.shape[1] * windows.kernel[0] * windows.kernel[1]],
+        batch.shape[0],
+        batch.shape[1] * windows.kernel[0] * windows.kernel[1],
         windows.output[0] * windows.output[1],
       ]);
       return x.rank === 4 ? result : squeeze(result, { dim: 0 });
@@ -170,7 +171,9 @@ function windowsOf(
   const stride = alongAxes(operation, "stride", given.stride, 2, 1);
   const output = sizes.map((size, axis) =>
     outputSize(operation, {
-      ...{ size, span: spanOf(kernel[axis], dilation[axis]), stride: stride[axis] },
+      size,
+      span: spanOf(kernel[axis], dilation[axis]),
+      stride: stride[axis],
       padding: 2 * padding[axis],
     }),
   );
@@ -197,15 +200,22 @@ const foldCpu: Implementation<Windows> = {
     const [batch, channels, ...input] = tupleOf(images.shape, 4);
     const { kernel, dilation, stride, output } = attributes;
     const block = {
-      ...{ dtype: x.dtype, planes: batch * channels, input, output, kernelSize: kernel },
-      ...{ stride, dilation, offsets: [x.offset, images.offset] },
+      dtype: x.dtype,
+      planes: batch * channels,
+      input,
+      output,
+      kernelSize: kernel,
+      stride,
+      dilation,
+      offsets: [x.offset, images.offset],
     };
     foldCall(operation, block, [x, images]);
   },
 };
 
 const foldPrimitive = definePrimitive<Windows>({
-  ...{ name: "fold", family: "convolution" },
+  name: "fold",
+  family: "convolution",
   implementations: { metal: onlyCpuFuses, cpu: foldCpu, reference: onlyCpuFuses },
 });
 

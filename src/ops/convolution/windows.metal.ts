@@ -14,13 +14,28 @@ import type { ConvolutionAttributes } from "./primitive.ts";
 
 const perAxis = array(whole, 3);
 const windowsParameters = struct("Windows", "convolution/windows.h", {
-  ...{ batch: whole, groups: whole, channels: whole, rows: whole },
-  ...{ grid: perAxis, source: perAxis, step: perAxis, divisor: perAxis },
-  ...{ places: perAxis, shift: perAxis, shiftStep: perAxis },
-  ...{ kernelSize: perAxis, firstPlace: perAxis, placeStep: perAxis },
-  ...{ result: perAxis, resultFirst: perAxis, resultStep: perAxis },
-  ...{ weightGroup: whole, weightRow: whole, weightChannel: whole },
-  ...{ splits: whole, splitLength: whole },
+  batch: whole,
+  groups: whole,
+  channels: whole,
+  rows: whole,
+  grid: perAxis,
+  source: perAxis,
+  step: perAxis,
+  divisor: perAxis,
+  places: perAxis,
+  shift: perAxis,
+  shiftStep: perAxis,
+  kernelSize: perAxis,
+  firstPlace: perAxis,
+  placeStep: perAxis,
+  result: perAxis,
+  resultFirst: perAxis,
+  resultStep: perAxis,
+  weightGroup: whole,
+  weightRow: whole,
+  weightChannel: whole,
+  splits: whole,
+  splitLength: whole,
 });
 type Windows = Parameters<typeof windowsParameters.bytes>[0];
 
@@ -75,8 +90,12 @@ function unsupported(call: Pick<OperationCall<ConvolutionAttributes>, "inputs" |
     (axis) => output[axis] * stride[axis] + kernel[axis] * dilation[axis] + Math.abs(before[axis]) + input[axis],
   );
   const sizes = [
-    ...[batch * elementCount(output), batch * elementCount(input), groups * channels * elementCount(kernel)],
-    ...[groups * outputs * elementCount(kernel), ...furthest, ...stride],
+    batch * elementCount(output),
+    batch * elementCount(input),
+    groups * channels * elementCount(kernel),
+    groups * outputs * elementCount(kernel),
+    ...furthest,
+    ...stride,
   ];
   if (Math.max(...sizes) >= MOST) return `positions of a convolution exceed ${MOST}`;
   return noFloat64(call);
@@ -88,13 +107,28 @@ const axes = (of: (axis: number) => number): number[] => [0, 1, 2].map(of);
 function windowsOf(attributes: ConvolutionAttributes): Windows {
   const places = elementCount(attributes.kernel);
   return {
-    ...{ batch: attributes.batch, groups: attributes.groups, channels: attributes.channels, rows: attributes.outputs },
-    ...{ grid: attributes.output, source: attributes.input, step: attributes.stride, divisor: [1, 1, 1] },
-    ...{ places: attributes.kernel, shift: attributes.before.map((before) => -before), shiftStep: attributes.dilation },
-    ...{ kernelSize: attributes.kernel, firstPlace: [0, 0, 0], placeStep: [1, 1, 1] },
-    ...{ result: attributes.output, resultFirst: [0, 0, 0], resultStep: [1, 1, 1] },
+    batch: attributes.batch,
+    groups: attributes.groups,
+    channels: attributes.channels,
+    rows: attributes.outputs,
+    grid: attributes.output,
+    source: attributes.input,
+    step: attributes.stride,
+    divisor: [1, 1, 1],
+    places: attributes.kernel,
+    shift: attributes.before.map((before) => -before),
+    shiftStep: attributes.dilation,
+    kernelSize: attributes.kernel,
+    firstPlace: [0, 0, 0],
+    placeStep: [1, 1, 1],
+    result: attributes.output,
+    resultFirst: [0, 0, 0],
+    resultStep: [1, 1, 1],
     weightGroup: attributes.outputs * attributes.channels * places,
-    ...{ weightRow: attributes.channels * places, weightChannel: places, splits: 1, splitLength: 0 },
+    weightRow: attributes.channels * places,
+    weightChannel: places,
+    splits: 1,
+    splitLength: 0,
   };
 }
 
@@ -155,14 +189,18 @@ function transposedOf(attributes: ConvolutionAttributes): Windows {
   const places = elementCount(attributes.kernel);
   return {
     ...windowsOf(attributes),
-    ...{ channels: attributes.outputs, rows: attributes.channels },
-    ...{ grid: attributes.input, source: attributes.output, step: [1, 1, 1], divisor: attributes.stride },
-    ...{
-      shift: attributes.before,
-      shiftStep: attributes.dilation.map((dilation) => -dilation),
-      result: attributes.input,
-    },
-    ...{ weightRow: places, weightChannel: attributes.channels * places },
+    channels: attributes.outputs,
+    rows: attributes.channels,
+    grid: attributes.input,
+    source: attributes.output,
+    step: [1, 1, 1],
+    divisor: attributes.stride,
+
+    shift: attributes.before,
+    shiftStep: attributes.dilation.map((dilation) => -dilation),
+    result: attributes.input,
+    weightRow: places,
+    weightChannel: attributes.channels * places,
   };
 }
 
@@ -217,7 +255,10 @@ const launchMatrices = (
   what: Pick<Parameters<typeof launch>[0], "operands" | "parameters" | "threadgroups" | "work">,
 ): TicketRange =>
   launch({
-    ...{ file: MATRICES, name: `convolution_matrices_${types}`, constants, threadgroup: TILE.threads },
+    file: MATRICES,
+    name: `convolution_matrices_${types}`,
+    constants,
+    threadgroup: TILE.threads,
     ...what,
   });
 
@@ -231,12 +272,12 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
   const operands = [reads(gradient), reads(source)];
   if (isDirect(windows))
     return launch({
-      ...{
-        file: DIRECT,
-        name: `convolution_direct_weight_${typesOf(source, weight)}`,
-        operands: [...operands, writes(weight)],
-      },
-      ...{ parameters: windowsParameters.bytes(windows), threadgroups: [steps, rows, groups], threadgroup: SIMD_WIDTH },
+      file: DIRECT,
+      name: `convolution_direct_weight_${typesOf(source, weight)}`,
+      operands: [...operands, writes(weight)],
+      parameters: windowsParameters.bytes(windows),
+      threadgroups: [steps, rows, groups],
+      threadgroup: SIMD_WIDTH,
       work: workOf(windows),
     });
   const tiles = [Math.ceil(steps / TILE.columns), Math.ceil(rows / TILE.rows)] as const;
@@ -262,13 +303,12 @@ function launchWeight(windows: Windows, gradient: Tensor, source: Tensor, weight
       work: workOf(windows),
     }),
     launch({
-      ...{
-        file: MATRICES,
-        name: `convolution_parts_${metalTypeOf(weight.dtype)}`,
-        operands: [reads(sums), writes(weight)],
-        parameters,
-      },
-      ...{ grid: weight.size, threadgroup: TILE.threads },
+      file: MATRICES,
+      name: `convolution_parts_${metalTypeOf(weight.dtype)}`,
+      operands: [reads(sums), writes(weight)],
+      parameters,
+      grid: weight.size,
+      threadgroup: TILE.threads,
     }),
   ]);
 }

@@ -41,12 +41,15 @@ export const fillCall = cpuCall("fill", { bytes: whole, offset: whole, bits: wid
 
 /** Metal has no float64, so kernels compute with the bits of float64 numbers. */
 export const rangeParameters = struct("Range", "creation/range.metal", {
-  ...{ start: wideWord, step: wideWord, end: wideWord },
-  ...{ forward: whole, count: whole },
+  start: wideWord,
+  step: wideWord,
+  end: wideWord,
+  forward: whole,
+  count: whole,
 });
 export const rangeCall = cpuCall(
   "range",
-  { ...{ dtype, offset: whole, count: whole }, ...{ start: real, step: real, end: real, forward: whole } },
+  { dtype, offset: whole, count: whole, start: real, step: real, end: real, forward: whole },
   ["output"],
 );
 

@@ -32,7 +32,8 @@ const elsewhere = { missing: "only cpu has a fused kernel; other backends compos
 
 /** Inputs: a and x, contiguous, of one shape, in float32 or float64. */
 export const incompleteGammaPrimitive = definePrimitive<IncompleteGammaAttributes>({
-  ...{ name: "incompleteGamma", family: "elementwise" },
+  name: "incompleteGamma",
+  family: "elementwise",
   implementations: { metal: elsewhere, cpu, reference: elsewhere },
 });
 

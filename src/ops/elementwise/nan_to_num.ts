@@ -57,7 +57,8 @@ export function nanToNum(...values: unknown[]): Tensor {
       if (posinf === undefined && neginf === undefined)
         return clampAs("nanToNum", numbers, { min: -largest, max: largest }, (g, [each, , most]) => [
           where(le(abs(each), most), g, 0),
-          ...[null, null],
+          null,
+          null,
         ]);
       const above = where(eq(numbers, Number.POSITIVE_INFINITY), posinf ?? largest, numbers);
       return where(eq(above, Number.NEGATIVE_INFINITY), neginf ?? -largest, above);

@@ -119,7 +119,11 @@ function parametersOf(
 ): Uint8Array {
   const numbersOfMatrix = (matrix: Tensor | undefined) => (matrix ? [...matrix.strides, startOf(matrix)] : []);
   return bagParameters.bytes({
-    ...{ bags, total: indices.size, length: length ?? -1, rows, padding },
+    bags,
+    total: indices.size,
+    length: length ?? -1,
+    rows,
+    padding,
     width: (matrices.table ?? matrices.gradients)?.shape[1] ?? 0,
     table: numbersOfMatrix(matrices.table),
     gradients: numbersOfMatrix(matrices.gradients),

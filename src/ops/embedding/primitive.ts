@@ -37,16 +37,25 @@ export const offsetsParameters = struct("Offsets", "embedding/bags.metal", { cou
 
 /** The fields that every call starts with. */
 const bagHead = {
-  ...{ dtype, indexDtype: dtype, offsetDtype: dtype, mode: oneOf(bagModes) },
-  ...{ ...bagFields, hasFactors: flag },
+  dtype,
+  indexDtype: dtype,
+  offsetDtype: dtype,
+  mode: oneOf(bagModes),
+  ...bagFields,
+  hasFactors: flag,
 };
 
 /** Strides of a matrix. */
 const strides = array(whole, 2);
 
 export const bagCall = cpuCall("embeddingBag", { ...bagHead, starts: array(whole, 4), tableStrides: strides }, [
-  ...["indices", "offsets", "factors", "table"],
-  ...["output", "counts", "best"],
+  "indices",
+  "offsets",
+  "factors",
+  "table",
+  "output",
+  "counts",
+  "best",
 ]);
 export const bagGradientCall = cpuCall(
   "embeddingBagGradient",

@@ -32,8 +32,13 @@ const maskStartsCall = cpuCall("maskStarts", { dtype, offset: whole, blockSize: 
 const nonzeroCall = cpuCall(
   "nonzero",
   {
-    ...{ dtype, offset: whole, blockSize: whole, selected: whole },
-    ...{ rank: whole, sizes: array(whole, MAX_RANK), nest: nest(1) },
+    dtype,
+    offset: whole,
+    blockSize: whole,
+    selected: whole,
+    rank: whole,
+    sizes: array(whole, MAX_RANK),
+    nest: nest(1),
   },
   ["x", "starts", "output"],
 );
@@ -76,7 +81,8 @@ const maskStartsReference: Implementation<undefined, [Tensor], [Tensor]> = {
 
 /** Input: x of any dtype. Output: int64 [blocks + 1], the number of set elements before each block, and of all. */
 const maskStartsPrimitive = definePrimitive({
-  ...{ name: "maskStarts", family: "indexing" },
+  name: "maskStarts",
+  family: "indexing",
   implementations: { metal: composed, cpu: maskStartsCpu, reference: maskStartsReference },
 });
 
@@ -88,7 +94,11 @@ interface NonzeroAttributes {
 const nonzeroCpu: Implementation<NonzeroAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, starts], outputs: [output], attributes: { sizes } }) {
     const block = {
-      ...{ dtype: x.dtype, offset: x.offset, blockSize: BLOCK, selected: output.shape[0], rank: sizes.length },
+      dtype: x.dtype,
+      offset: x.offset,
+      blockSize: BLOCK,
+      selected: output.shape[0],
+      rank: sizes.length,
       sizes: [...sizes, ...new Array<number>(MAX_RANK - sizes.length).fill(1)],
       nest: collapse(x.shape, [x.strides]),
     };
@@ -109,14 +119,18 @@ const nonzeroReference: Implementation<NonzeroAttributes, [Tensor], [Tensor]> = 
 
 /** Inputs: x and `maskStarts` of x. Output: int64 [set elements, axes]. */
 const nonzeroPrimitive = definePrimitive<NonzeroAttributes>({
-  ...{ name: "nonzero", family: "indexing" },
+  name: "nonzero",
+  family: "indexing",
   implementations: { metal: composed, cpu: nonzeroCpu, reference: nonzeroReference },
 });
 
 const maskedSelectCpu: Implementation<undefined, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, mask, starts], outputs: [output] }) {
     const block = {
-      ...{ dtype: x.dtype, offsets: [x.offset, mask.offset], blockSize: BLOCK, selected: output.size },
+      dtype: x.dtype,
+      offsets: [x.offset, mask.offset],
+      blockSize: BLOCK,
+      selected: output.size,
       nest: collapse(x.shape, [x.strides, mask.strides]),
     };
     maskedSelectCall(operation, block, [x, mask, starts, output]);
@@ -137,7 +151,8 @@ const maskedSelectReference: Implementation<undefined, [Tensor, Tensor], [Tensor
 
 /** Inputs: x, a mask of its shape, and `maskStarts` of the mask. Output: a vector. */
 const maskedSelectPrimitive = definePrimitive({
-  ...{ name: "maskedSelect", family: "indexing" },
+  name: "maskedSelect",
+  family: "indexing",
   implementations: { metal: composed, cpu: maskedSelectCpu, reference: maskedSelectReference },
 });
 
@@ -149,8 +164,11 @@ interface MaskedScatterAttributes {
 const maskedScatterCpu: Implementation<MaskedScatterAttributes, [Tensor, Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, mask, source, starts], outputs: [output], attributes: { selected } }) {
     const block = {
-      ...{ dtype: x.dtype, offsets: [x.offset, mask.offset, output.offset] },
-      ...{ sourceOffset: source.offset, blockSize: BLOCK, selected },
+      dtype: x.dtype,
+      offsets: [x.offset, mask.offset, output.offset],
+      sourceOffset: source.offset,
+      blockSize: BLOCK,
+      selected,
       nest: collapse(x.shape, [x.strides, mask.strides, output.strides]),
     };
     maskedScatterCall(operation, block, [x, mask, source, starts, output]);
@@ -171,7 +189,8 @@ const maskedScatterReference: Implementation<MaskedScatterAttributes, [Tensor, T
 
 /** Inputs: x, a mask of its shape, a contiguous source, and `maskStarts` of the mask. The output has x's shape. */
 const maskedScatterPrimitive = definePrimitive<MaskedScatterAttributes>({
-  ...{ name: "maskedScatter", family: "indexing" },
+  name: "maskedScatter",
+  family: "indexing",
   implementations: { metal: composed, cpu: maskedScatterCpu, reference: maskedScatterReference },
 });
 

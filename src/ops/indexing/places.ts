@@ -37,7 +37,10 @@ const placesCpu: Implementation<PlacesAttributes, readonly Tensor[], [Tensor]> =
       ...new Array<Value>(MOST_LISTS - values.length).fill(rest),
     ];
     const block = {
-      ...{ dtype: inputs[0].dtype, lists: inputs.length, sizes: filled(sizes, 0), offset: places.offset },
+      dtype: inputs[0].dtype,
+      lists: inputs.length,
+      sizes: filled(sizes, 0),
+      offset: places.offset,
       offsets: filled(
         inputs.map(({ offset }) => offset),
         0,
@@ -50,7 +53,8 @@ const placesCpu: Implementation<PlacesAttributes, readonly Tensor[], [Tensor]> =
 };
 
 const placesPrimitive = definePrimitive<PlacesAttributes>({
-  ...{ name: "indexPlaces", family: "indexing" },
+  name: "indexPlaces",
+  family: "indexing",
   implementations: { metal: onlyCpuFuses, cpu: placesCpu, reference: onlyCpuFuses },
 });
 

@@ -66,12 +66,20 @@ export const scatterParameters = struct("Scatter", "indexing/scatter.metal", {
 });
 
 const scatterFields = {
-  ...{ dtype, indexDtype: dtype, offsets: array(whole, 4) },
-  ...{ length: whole, size: whole, strides: array(whole, 4), slices: nest(4) },
+  dtype,
+  indexDtype: dtype,
+  offsets: array(whole, 4),
+  length: whole,
+  size: whole,
+  strides: array(whole, 4),
+  slices: nest(4),
 };
 
 export const scatterCall = cpuCall("scatter", { ...scatterFields, way: oneOf(scatterings), includesSelf: flag }, [
-  ...["x", "index", "source", "output"],
+  "x",
+  "index",
+  "source",
+  "output",
 ]);
 
 /** The strides and the nest are for x, index, source and output. The output has the source's layout. */
@@ -121,8 +129,12 @@ export const MOST_LISTS = 8;
 export const indexPlacesCall = cpuCall(
   "indexPlaces",
   {
-    ...{ dtype, lists: whole, sizes: array(whole, MOST_LISTS) },
-    ...{ offsets: array(whole, MOST_LISTS), offset: whole, nest: nest(MOST_LISTS + 1) },
+    dtype,
+    lists: whole,
+    sizes: array(whole, MOST_LISTS),
+    offsets: array(whole, MOST_LISTS),
+    offset: whole,
+    nest: nest(MOST_LISTS + 1),
   },
   [...Array.from({ length: MOST_LISTS }, (_, at) => `index${at}`), "places", "found"],
 );

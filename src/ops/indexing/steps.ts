@@ -211,7 +211,9 @@ export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAx
   return {
     rows: reshape(together, [elementCount(sizes), ...others]),
     places: reshape(placesAmong(operation, indices, sizes, shape), [elementCount(shape)]),
-    ...{ shape, others, placedShape: [...others.slice(0, start), ...shape, ...others.slice(start)] },
+    shape,
+    others,
+    placedShape: [...others.slice(0, start), ...shape, ...others.slice(start)],
     placed: (taken) => (start === 0 ? taken : movedim(taken, front, moved)),
     first: (given) => (start === 0 ? given : movedim(given, moved, front)),
     asView: (rows) => movedim(reshape(rows, together.shape), leading, axes),

@@ -22,7 +22,8 @@ const triangleIndicesCpu: Implementation<TriangleIndicesAttributes, readonly Ten
 
 /** Output: int64 [2, count], contiguous: the rows, then the columns of the triangle's elements. */
 export const triangleIndicesPrimitive = definePrimitive<TriangleIndicesAttributes>({
-  ...{ name: "triangleIndices", family: "indexing" },
+  name: "triangleIndices",
+  family: "indexing",
   implementations: { metal: onlyCpuFuses, cpu: triangleIndicesCpu, reference: onlyCpuFuses },
 });
 

@@ -25,10 +25,13 @@ const axes = array(whole, MAX_RANK);
 const border = { sizes: axes, strides: axes, before: axes, after: axes };
 const mode = oneOf(padModes);
 const padCall = cpuCall("pad", { dtype, mode, rank: whole, offset: whole, valueOffset: whole, ...border }, [
-  ...["x", "value", "output"],
+  "x",
+  "value",
+  "output",
 ]);
 const padGradientCall = cpuCall("padGradient", { dtype, mode, rank: whole, offset: whole, ...border }, [
-  ...["gradient", "output"],
+  "gradient",
+  "output",
 ]);
 
 const padCpu: Implementation<PadAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
@@ -51,13 +54,15 @@ const onCpu = <Operation>(cpu: Operation) => ({ metal: onlyCpuFuses, cpu, refere
 
 /** Inputs: x, and in mode `constant` a scalar. The output is contiguous. */
 export const padPrimitive = definePrimitive<PadAttributes>({
-  ...{ name: "pad", family: "copy" },
+  name: "pad",
+  family: "copy",
   implementations: onCpu(padCpu),
 });
 
 /** The gradient of padding with copies of elements. Input: the result's gradient. Output: x's gradient, contiguous. */
 export const padGradientPrimitive = definePrimitive<PadAttributes>({
-  ...{ name: "padGradient", family: "copy" },
+  name: "padGradient",
+  family: "copy",
   implementations: onCpu(padGradientCpu),
 });
 

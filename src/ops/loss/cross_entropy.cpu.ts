@@ -34,7 +34,10 @@ const classValues = (
   [factors, factorSum]: readonly [Tensor | undefined, Tensor | undefined],
   { axis, ignoreIndex, labelSmoothing }: CrossEntropyAttributes,
 ) => ({
-  ...{ dtype: logits.dtype, indexDType: targets.dtype, ignoreIndex, labelSmoothing },
+  dtype: logits.dtype,
+  indexDType: targets.dtype,
+  ignoreIndex,
+  labelSmoothing,
   hasFactors: factors !== undefined,
   factorsOffset: factors?.offset ?? 0,
   factorSum: factorSum ? numberIn(factorSum) : logits.shape[axis],

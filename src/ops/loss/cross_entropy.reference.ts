@@ -111,7 +111,8 @@ function slicesOf(
     return {
       x: Array.from({ length }, (_, c) => values[first + c * step]),
       target: Number(target) === ignoreIndex ? -1 : Number(target),
-      ...{ factors: weights, smoothing },
+      factors: weights,
+      smoothing,
     };
   });
 }

@@ -12,18 +12,34 @@ import type { Tensor } from "../../tensor/tensor.ts";
 
 const fields = { dtype, times: whole, batch: whole, classes: whole, width: whole };
 const ctcCall = cpuCall("ctc", { ...fields, offsets: array(whole, 6), strides: array(whole, 3) }, [
-  ...["logProbs", "states", "lengths", "alphas", "totals", "losses"],
+  "logProbs",
+  "states",
+  "lengths",
+  "alphas",
+  "totals",
+  "losses",
 ]);
 const ctcGradientCall = cpuCall("ctcGradient", { ...fields, offsets: array(whole, 7), strides: array(whole, 3) }, [
-  ...["logProbs", "states", "lengths", "alphas", "totals", "gradient", "output"],
+  "logProbs",
+  "states",
+  "lengths",
+  "alphas",
+  "totals",
+  "gradient",
+  "output",
 ]);
 
 function blockOf(operands: readonly Tensor[]) {
   const [logProbs, states] = tupleOf(operands, 2);
   const [times, batch, classes] = tupleOf(logProbs.shape, 3);
   return {
-    ...{ dtype: logProbs.dtype, times, batch, classes, width: states.shape[1] },
-    ...{ offsets: operands.map(({ offset }) => offset), strides: logProbs.strides },
+    dtype: logProbs.dtype,
+    times,
+    batch,
+    classes,
+    width: states.shape[1],
+    offsets: operands.map(({ offset }) => offset),
+    strides: logProbs.strides,
   };
 }
 
@@ -42,11 +58,13 @@ const ctcGradientCpu: Implementation<undefined> = {
 
 const elsewhere = { missing: "ctcLoss is composed of other operations on this backend" } as const;
 const ctcPrimitive = definePrimitive({
-  ...{ name: "ctc", family: "loss" },
+  name: "ctc",
+  family: "loss",
   implementations: { metal: elsewhere, cpu: ctcCpu, reference: elsewhere },
 });
 const ctcGradientPrimitive = definePrimitive({
-  ...{ name: "ctcGradient", family: "loss" },
+  name: "ctcGradient",
+  family: "loss",
   implementations: { metal: elsewhere, cpu: ctcGradientCpu, reference: elsewhere },
 });
 

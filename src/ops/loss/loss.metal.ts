@@ -72,7 +72,8 @@ function launchSums(loss: LossName, operands: readonly Tensor[], output: Tensor,
     ...shared,
     name: "loss_total",
     operands: [reads(sums), writes(output)],
-    ...{ parameters, threadgroups: 1 },
+    parameters,
+    threadgroups: 1,
   });
   sums.dispose();
   return spanOf([partial, total]);

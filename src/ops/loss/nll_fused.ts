@@ -24,8 +24,14 @@ type NllAttributes = Pick<CrossEntropyCall, "axis" | "ignoreIndex" | "reduction"
 const nllCall = cpuCall(
   "nllLoss",
   {
-    ...{ dtype, indexDType: dtype, ignoreIndex: whole, hasFactors: flag, factorsOffset: whole },
-    ...{ isSummed: flag, isMean: flag, slices: slices(3) },
+    dtype,
+    indexDType: dtype,
+    ignoreIndex: whole,
+    hasFactors: flag,
+    factorsOffset: whole,
+    isSummed: flag,
+    isMean: flag,
+    slices: slices(3),
   },
   ["x", "targets", "factors", "result"],
 );
@@ -44,8 +50,13 @@ const nllCpu: Implementation<NllAttributes, readonly [Tensor, Tensor, ...Tensor[
         )
       : null;
     const values = {
-      ...{ dtype: x.dtype, indexDType: targets.dtype, ignoreIndex, isSummed, isMean: reduction === "mean" },
-      ...{ hasFactors: factors !== undefined, factorsOffset: factors?.offset ?? 0 },
+      dtype: x.dtype,
+      indexDType: targets.dtype,
+      ignoreIndex,
+      isSummed,
+      isMean: reduction === "mean",
+      hasFactors: factors !== undefined,
+      factorsOffset: factors?.offset ?? 0,
       slices: classSlices([x, targets, place ?? output], axis),
     };
     const status = nllCall.status(values, [x, targets, factors, output]);
@@ -56,7 +67,8 @@ const nllCpu: Implementation<NllAttributes, readonly [Tensor, Tensor, ...Tensor[
 };
 
 const nllPrimitive = definePrimitive<NllAttributes>({
-  ...{ name: "nllLoss", family: "loss" },
+  name: "nllLoss",
+  family: "loss",
   implementations: { metal: onlyCpuFuses, cpu: nllCpu, reference: onlyCpuFuses },
 });
 

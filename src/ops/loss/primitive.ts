@@ -115,8 +115,12 @@ const classFields = {
 };
 
 export const crossEntropyCall = cpuCall("crossEntropy", { ...classFields, slices: slices(CLASS_OPERANDS) }, [
-  ...["logits", "targets", "factors"],
-  ...["losses", "used", "logSums"],
+  "logits",
+  "targets",
+  "factors",
+  "losses",
+  "used",
+  "logSums",
 ]);
 
 export const crossEntropyGradientCall = cpuCall(

@@ -16,7 +16,8 @@ interface CrossAttributes {
 }
 
 const crossCall = cpuCall("cross", { dtype, offsets: array(whole, 3), strides: array(whole, 3), nest: nest(3) }, [
-  ...["a", "b"],
+  "a",
+  "b",
   "out",
 ]);
 
@@ -25,7 +26,8 @@ const crossCpu: Implementation<CrossAttributes, [Tensor, Tensor], [Tensor]> = {
     const operands = [...inputs, out];
     const strides = operands.map((x) => broadcastStrides(x.shape, x.strides, out.shape));
     const block = {
-      ...{ dtype: out.dtype, offsets: operands.map(({ offset }) => offset) },
+      dtype: out.dtype,
+      offsets: operands.map(({ offset }) => offset),
       strides: strides.map((each) => each[axis]),
       nest: collapse(
         out.shape.toSpliced(axis, 1),
@@ -37,7 +39,8 @@ const crossCpu: Implementation<CrossAttributes, [Tensor, Tensor], [Tensor]> = {
 };
 
 export const crossPrimitive = definePrimitive<CrossAttributes>({
-  ...{ name: "cross", family: "elementwise" },
+  name: "cross",
+  family: "elementwise",
   implementations: { metal: onlyCpuFuses, cpu: crossCpu, reference: onlyCpuFuses },
 });
 

@@ -63,11 +63,13 @@ const cdistGradientCpu: Implementation<undefined, readonly Tensor[], [Tensor]> =
 
 const elsewhere = { missing: "distances are composed of other operations on this backend" } as const;
 const cdistPrimitive = definePrimitive<Attributes>({
-  ...{ name: "cdist", family: "matmul" },
+  name: "cdist",
+  family: "matmul",
   implementations: { metal: elsewhere, cpu: cdistCpu, reference: elsewhere },
 });
 const cdistGradientPrimitive = definePrimitive({
-  ...{ name: "cdistGradient", family: "matmul" },
+  name: "cdistGradient",
+  family: "matmul",
   implementations: { metal: elsewhere, cpu: cdistGradientCpu, reference: elsewhere },
 });
 

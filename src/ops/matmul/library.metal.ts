@@ -13,12 +13,16 @@ const MOST_CALLS = 64;
 const THREADGROUP = [16, 16] as const;
 
 const libraryParameters = struct("LibraryProduct", "matmul/library.metal", {
-  ...{ m: whole, n: whole, k: whole },
+  m: whole,
+  n: whole,
+  k: whole,
   batch: array(whole, BATCH_AXES),
   leading: array(whole, 4),
   batchStrides: array(array(whole, BATCH_AXES), 4),
   transposed: array(word, 2),
-  ...{ addend: word, alpha: real, beta: real },
+  addend: word,
+  alpha: real,
+  beta: real,
 });
 
 /** Values of the field `addend`. */
@@ -90,7 +94,12 @@ export function launchLibraryProduct({ problem, lines, addend }: LibraryPlan): T
     name: `orchard_library_product_${metalTypeOf(out.tensor.dtype)}`,
     operands: [reads(a.tensor), reads(b.tensor), reads(matrices[2].tensor), writes(out.tensor)],
     parameters: libraryParameters.bytes({
-      ...{ m, n, k, alpha, beta: addend === ROW_ADDEND ? 1 : beta, addend },
+      m,
+      n,
+      k,
+      alpha,
+      beta: addend === ROW_ADDEND ? 1 : beta,
+      addend,
       batch: axes.map((axis) => batchShape[axis] ?? 1),
       leading: lines.map(({ leading }, at) => (at === 2 && addend === ROW_ADDEND ? 0 : leading)),
       batchStrides: matrices.map(({ batch }) => axes.map((axis) => batch[axis] ?? 0)),

@@ -31,8 +31,13 @@ function single({ operation, inputs: [a, b, input], outputs: [out], attributes }
   const [first, second, addend, result] = operands.map(({ strides }) => plainList(strides));
   const [m, n] = tupleOf(plainList(out.shape), 2);
   const values = {
-    ...{ m, n, k: plainList(a.shape)[1], hasInput: input !== undefined, dtype: out.dtype },
-    ...{ alpha: attributes.alpha, beta: attributes.beta },
+    m,
+    n,
+    k: plainList(a.shape)[1],
+    hasInput: input !== undefined,
+    dtype: out.dtype,
+    alpha: attributes.alpha,
+    beta: attributes.beta,
     rowStrides: [first[0], second[0], addend[0], result[0]],
     columnStrides: [first[1], second[1], addend[1], result[1]],
     offsets: [a.offset, b.offset, operands[2].offset, out.offset],

@@ -20,8 +20,14 @@ export const operandNames = ["a", "b", "input", "out"] as const;
 const perOperand = array(whole, operandNames.length);
 
 const fields = {
-  ...{ m: whole, n: whole, k: whole, hasInput: flag, alpha: real, beta: real },
-  ...{ rowStrides: perOperand, columnStrides: perOperand },
+  m: whole,
+  n: whole,
+  k: whole,
+  hasInput: flag,
+  alpha: real,
+  beta: real,
+  rowStrides: perOperand,
+  columnStrides: perOperand,
 };
 
 export const matmulCall = cpuCall(
@@ -33,5 +39,9 @@ export const matmulCall = cpuCall(
 export const productParameters = struct("Product", "matmul/product.h", {
   ...fields,
   batch: loopNest,
-  ...{ splits: whole, splitLength: whole, splitStride: whole, wholeAlpha: whole, wholeBeta: whole },
+  splits: whole,
+  splitLength: whole,
+  splitStride: whole,
+  wholeAlpha: whole,
+  wholeBeta: whole,
 });

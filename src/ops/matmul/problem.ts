@@ -42,7 +42,12 @@ export const fieldsOf = (problem: Problem) => {
   const { m, n, k, alpha, beta, input } = problem;
   const matrices = matricesOf(problem);
   return {
-    ...{ m, n, k, hasInput: input !== undefined, alpha, beta },
+    m,
+    n,
+    k,
+    hasInput: input !== undefined,
+    alpha,
+    beta,
     rowStrides: matrices.map(({ row }) => row),
     columnStrides: matrices.map(({ column }) => column),
   };
@@ -56,7 +61,12 @@ export function problemOf({ inputs: [a, b, input], outputs: [out], attributes }:
   const nest = shape.length === 2 ? one : batchNest(shape.slice(0, -2), input ? [a, b, out, input] : [a, b, out]);
   const [first, second, result, addend] = nest.strides;
   const problem: Problem = {
-    ...{ alpha, beta, m, n, k, batchShape: nest.shape },
+    alpha,
+    beta,
+    m,
+    n,
+    k,
+    batchShape: nest.shape,
     a: matrixOf(a, first),
     b: matrixOf(b, second),
     out: matrixOf(out, result),

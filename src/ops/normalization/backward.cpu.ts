@@ -11,11 +11,10 @@ export const backwardCpu: Implementation<NormalizationAttributes> = {
     const values = {
       ...rowValues(problem, [x, gradOut, gradSum]),
       ...weightValues(weight),
-      ...{
-        hasGradX: gradX !== undefined,
-        hasGradWeight: gradWeight !== undefined,
-        hasGradBias: gradBias !== undefined,
-      },
+
+      hasGradX: gradX !== undefined,
+      hasGradWeight: gradWeight !== undefined,
+      hasGradBias: gradBias !== undefined,
     };
     const operands = [x, gradOut, gradSum, weight, mean, scale, gradX, gradWeight, gradBias];
     normalizeGradientCall(call.operation, values, operands);

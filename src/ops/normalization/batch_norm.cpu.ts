@@ -28,8 +28,10 @@ export const batchNormGradientCpu: Implementation<BatchNormAttributes<BatchNormG
     const { gradX, gradWeight, gradBias } = namedTensors<Named<BatchNormGradientName>>(attributes.outputs, outputs);
     const operands = [x, gradOut, weight, mean, variance, gradX, gradWeight, gradBias];
     const flags = {
-      ...{ hasWeight: weight !== undefined, hasGradX: gradX !== undefined },
-      ...{ hasGradWeight: gradWeight !== undefined, hasGradBias: gradBias !== undefined },
+      hasWeight: weight !== undefined,
+      hasGradX: gradX !== undefined,
+      hasGradWeight: gradWeight !== undefined,
+      hasGradBias: gradBias !== undefined,
     };
     batchNormGradientCall(operation, { ...blockOf(x, attributes.eps, operands), ...flags }, operands);
   },
@@ -37,5 +39,5 @@ export const batchNormGradientCpu: Implementation<BatchNormAttributes<BatchNormG
 
 function blockOf({ dtype, shape }: Tensor, eps: number, operands: readonly (Tensor | undefined)[]) {
   const [batch, channels, inner] = tupleOf(shape, 3);
-  return { ...{ dtype, batch, channels, inner, eps }, offsets: operands.map((operand) => operand?.offset ?? 0) };
+  return { dtype, batch, channels, inner, eps, offsets: operands.map((operand) => operand?.offset ?? 0) };
 }

@@ -70,8 +70,11 @@ function kernelOf(name: string, x: Tensor, present: { readonly [Name in Option]?
   const wanted = LANES * 2 ** Math.ceil(Math.log2(Math.max(1, (batch * inner) / LANES)));
   const threads = Math.min(wanted, MOST_THREADS);
   return {
-    ...{ file: FILE, name: `${name}_${metalTypeOf(x.dtype)}`, constants: [bits, threads] },
-    ...{ threadgroups: channels, threadgroup: threads },
+    file: FILE,
+    name: `${name}_${metalTypeOf(x.dtype)}`,
+    constants: [bits, threads],
+    threadgroups: channels,
+    threadgroup: threads,
   };
 }
 

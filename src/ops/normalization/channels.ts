@@ -157,7 +157,10 @@ function gradientsOf(
 function channelsFor(operation: string, eps: number, { mean: average, variance }: Statistics): NormalizedRows {
   const spread = (vector: Tensor): Tensor => reshape(vector, [1, vector.size, 1]);
   return {
-    ...{ isCentered: true, eps, spread, scale: spread(rsqrt(add(variance, eps))) },
+    isCentered: true,
+    eps,
+    spread,
+    scale: spread(rsqrt(add(variance, eps))),
     mean: (x) => mean(x, { dim: [0, 2], keepdim: true }),
     gradient: (x, v) =>
       gradientsOf(operation, eps, { x, mean: average, variance, gradOut: contiguous(v) }, new Set(["x"])).x!,

@@ -12,7 +12,8 @@ export const forwardCpu: Implementation<NormalizationAttributes> = {
       ...rowValues(problem, [x, residual]),
       ...weightValues(weight),
       ...biasValues(bias),
-      ...{ hasSum: sum !== undefined, hasMean: mean !== undefined },
+      hasSum: sum !== undefined,
+      hasMean: mean !== undefined,
     };
     normalizeCall(call.operation, values, [x, residual, weight, bias, out, sum, mean, scale]);
   },

@@ -72,7 +72,9 @@ export function normalizationGradient(
 
 /** Returns the layout of rows along the last axis, with the weight along it. */
 const rowsFor = (attributes: Attributes, { mean: average, scale }: Operands): NormalizedRows => ({
-  ...{ isCentered: attributes.isCentered, eps: attributes.eps, scale: reshape(scale, [...scale.shape, 1]) },
+  isCentered: attributes.isCentered,
+  eps: attributes.eps,
+  scale: reshape(scale, [...scale.shape, 1]),
   mean: (x) => mean(x, { dim: -1, keepdim: true }),
   spread: (vector) => vector,
   gradient: (x, v) => normalizationGradient(attributes, { x, mean: average, scale, gradOut: v }, new Set(["x"])).x!,

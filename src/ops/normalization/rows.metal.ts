@@ -88,7 +88,11 @@ function divide(problem: NormalizationProblem, teams: readonly Team[], wanted: n
   const chunks = Math.ceil(rows / chunk);
   const teamsOfGroup = lanes === LANES ? TEAMS : 1;
   return {
-    ...{ lanes, count, fits: found !== undefined, chunk, chunks },
+    lanes,
+    count,
+    fits: found !== undefined,
+    chunk,
+    chunks,
     isChunked: chunk > 1 && count <= MOST_HELD,
     threads: lanes * teamsOfGroup,
     threadgroups: Math.ceil(chunks / teamsOfGroup),
@@ -125,5 +129,7 @@ export const parametersOf = (
     weightStride: weight?.strides[0] ?? 0,
     biasStart: bias ? startOf(bias) : 0,
     biasStride: bias?.strides[0] ?? 0,
-    ...{ chunk, chunks, eps },
+    chunk,
+    chunks,
+    eps,
   });

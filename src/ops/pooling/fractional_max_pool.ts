@@ -96,7 +96,8 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
       const windows = reshape(places, [...planes, output[0] * output[1] * kernel[0] * kernel[1]]);
       const flat = reshape(x, [...planes, height * width]);
       const elements = reshape(gatherAlong(NAME, flat, windows, planes.length), [
-        ...[...planes, ...output],
+        ...planes,
+        ...output,
         kernel[0] * kernel[1],
       ]);
       const { values: largest, indices } = max(elements, { dim: -1 });

@@ -7,8 +7,11 @@ export const maxPoolCpu: Implementation<PoolingAttributes, [Tensor]> = {
   run({ operation, inputs: [x], outputs, attributes }) {
     const [values, indices] = outputs as [Tensor, Tensor?];
     const block = {
-      ...{ ...attributes, dtype: values.dtype, indexDtype: indices?.dtype ?? "int32" },
-      ...{ hasIndices: indices !== undefined, offsets: [x.offset, values.offset, indices?.offset ?? 0] },
+      ...attributes,
+      dtype: values.dtype,
+      indexDtype: indices?.dtype ?? "int32",
+      hasIndices: indices !== undefined,
+      offsets: [x.offset, values.offset, indices?.offset ?? 0],
     };
     maxPoolCall(operation, block, [x, values, indices]);
   },

@@ -25,8 +25,13 @@ export interface PoolingAttributes {
 }
 
 const fields = {
-  ...{ planes: whole, input: perAxis, output: perAxis, kernelSize: perAxis },
-  ...{ stride: perAxis, dilation: perAxis, before: perAxis },
+  planes: whole,
+  input: perAxis,
+  output: perAxis,
+  kernelSize: perAxis,
+  stride: perAxis,
+  dilation: perAxis,
+  before: perAxis,
 };
 const cpuFields = { dtype, indexDtype: dtype, ...fields };
 
@@ -34,11 +39,15 @@ export const poolingParameters = struct("Pooling", "pooling/windows.h", fields);
 
 /** Without `hasIndices`, the operand `indices` is not accessed. */
 export const maxPoolCall = cpuCall("maxPool", { ...cpuFields, hasIndices: flag, offsets: array(whole, 3) }, [
-  ...["x", "values", "indices"],
+  "x",
+  "values",
+  "indices",
 ]);
 
 export const maxPoolGradientCall = cpuCall("maxPoolGradient", { ...cpuFields, offsets: array(whole, 3) }, [
-  ...["gradient", "indices", "output"],
+  "gradient",
+  "indices",
+  "output",
 ]);
 
 /** Returns the attributes of windows, with leading axes added up to three. */
@@ -49,8 +58,11 @@ export function attributesOf(planes: number, windows: Windows): PoolingAttribute
   ];
   return {
     planes,
-    ...{ input: padded(windows.input, 1), output: padded(windows.output, 1), kernelSize: padded(windows.kernel, 1) },
-    ...{ stride: padded(windows.stride, 1), dilation: padded(windows.dilation, 1) },
+    input: padded(windows.input, 1),
+    output: padded(windows.output, 1),
+    kernelSize: padded(windows.kernel, 1),
+    stride: padded(windows.stride, 1),
+    dilation: padded(windows.dilation, 1),
     before: padded(windows.padding, 0),
   };
 }

@@ -41,8 +41,13 @@ const perAxis = array(whole, AXES);
 const resampleCall = cpuCall(
   "resample",
   {
-    ...{ dtype, planes: whole, input: perAxis, output: perAxis, weights: perAxis },
-    ...{ offsets: array(whole, 2), tableSize: whole },
+    dtype,
+    planes: whole,
+    input: perAxis,
+    output: perAxis,
+    weights: perAxis,
+    offsets: array(whole, 2),
+    tableSize: whole,
   },
   ["x", "output", "table"],
 );
@@ -66,9 +71,13 @@ const resampleCpu: Implementation<ResampleAttributes, [Tensor], [Tensor]> = {
     const table = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
     for (let at = 0, begin = 0; at < parts.length; begin += parts[at++].length) table.set(parts[at], begin);
     const block = {
-      ...{ dtype: x.dtype, planes, input: axes.map(({ input }) => input) },
-      ...{ output: axes.map(({ starts }) => starts.length), weights: axes.map(({ weights }) => weights?.length ?? 0) },
-      ...{ offsets: [x.offset, output.offset], tableSize: table.length },
+      dtype: x.dtype,
+      planes,
+      input: axes.map(({ input }) => input),
+      output: axes.map(({ starts }) => starts.length),
+      weights: axes.map(({ weights }) => weights?.length ?? 0),
+      offsets: [x.offset, output.offset],
+      tableSize: table.length,
     };
     resampleCall(operation, block, [x, output, table]);
   },
@@ -104,7 +113,8 @@ const resampleReference: Implementation<ResampleAttributes, [Tensor], [Tensor]> 
 };
 
 const resamplePrimitive = definePrimitive<ResampleAttributes>({
-  ...{ name: "resample", family: "pooling" },
+  name: "resample",
+  family: "pooling",
   implementations: {
     metal: { missing: "metal composes averages and interpolations of other operations" },
     cpu: resampleCpu,
@@ -142,7 +152,9 @@ function transposed({ input, starts, lengths, weights, divisors, factors }: Axis
     counts.push(count);
   }
   return {
-    ...{ input: starts.length, starts: from, lengths: counts },
+    input: starts.length,
+    starts: from,
+    lengths: counts,
     weights: weights && transposedWeights({ starts, lengths, weights }, from, counts),
     divisors: factors?.map((factor) => 1 / factor),
     factors: divisors?.map((divisor) => 1 / divisor),

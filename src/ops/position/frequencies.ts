@@ -152,15 +152,24 @@ const figure = named(someNumber);
 const partsOf = {
   linear: structure({ type, factor: figure }),
   llama3: structure({
-    ...{ type, factor: figure, lowFrequencyFactor: figure, highFrequencyFactor: figure },
+    type,
+    factor: figure,
+    lowFrequencyFactor: figure,
+    highFrequencyFactor: figure,
     originalContextLength: figure,
   }),
   yarn: structure({
-    ...{ type, factor: figure, originalContextLength: figure, betaFast: figure, betaSlow: figure },
-    ...{ attentionFactor: figure, truncate: named(flag) },
+    type,
+    factor: figure,
+    originalContextLength: figure,
+    betaFast: figure,
+    betaSlow: figure,
+    attentionFactor: figure,
+    truncate: named(flag),
   }),
   factors: structure({
-    ...{ type, factors: required(listOf(aNumber(positive), "a list of numbers above 0")) },
+    type,
+    factors: required(listOf(aNumber(positive), "a list of numbers above 0")),
     attentionFactor: figure,
   }),
 } as const;

@@ -22,7 +22,12 @@ export const MOST_PAIRS = 448;
 
 export const ropeParameters = struct("Rope", "position/rope.metal", {
   rows: loopNest,
-  ...{ offset: whole, pairs: whole, step: whole, second: whole, stride: whole, outStride: whole },
+  offset: whole,
+  pairs: whole,
+  step: whole,
+  second: whole,
+  stride: whole,
+  outStride: whole,
   magnitude: real,
   phases: array(wideWord, MOST_PAIRS),
 });
@@ -35,9 +40,19 @@ export const ropeParameters = struct("Rope", "position/rope.metal", {
 export const ropeCall = cpuCall(
   "rope",
   {
-    ...{ dtype, interleaved: flag, pairs: whole, size: whole, stride: whole, outStride: whole, magnitude: real },
-    ...{ offset: whole, hasPositions: flag, positionDtype: dtype },
-    ...{ offsets: array(whole, 3), distinct: nest(3), repeated: nest(2) },
+    dtype,
+    interleaved: flag,
+    pairs: whole,
+    size: whole,
+    stride: whole,
+    outStride: whole,
+    magnitude: real,
+    offset: whole,
+    hasPositions: flag,
+    positionDtype: dtype,
+    offsets: array(whole, 3),
+    distinct: nest(3),
+    repeated: nest(2),
   },
   ["x", "positions", "cycles", "output"],
 );

@@ -47,8 +47,12 @@ function parametersOf(
   ]);
   return ropeParameters.bytes({
     rows: loop,
-    ...{ offset, pairs, magnitude, phases: phasesOf(frequencies) },
+    offset,
+    pairs,
+    magnitude,
+    phases: phasesOf(frequencies),
     ...(interleaved ? { step: 2, second: 1 } : { step: 1, second: pairs }),
-    ...{ stride: lastElement(x.strides), outStride: lastElement(output.strides) },
+    stride: lastElement(x.strides),
+    outStride: lastElement(output.strides),
   });
 }

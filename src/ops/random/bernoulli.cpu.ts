@@ -8,8 +8,12 @@ export const bernoulliCpu: Implementation<RandomStart, [Tensor], [Tensor]> = {
     bernoulliCall(
       operation,
       {
-        ...{ pDtype: p.dtype, dtype: output.dtype, pOffset: p.offset, offset: output.offset },
-        ...{ key, counter },
+        pDtype: p.dtype,
+        dtype: output.dtype,
+        pOffset: p.offset,
+        offset: output.offset,
+        key,
+        counter,
         nest: collapse(output.shape, [p.strides]),
       },
       [p, output],

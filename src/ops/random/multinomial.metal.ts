@@ -19,8 +19,11 @@ export const multinomialMetal: MetalImplementation<MultinomialAttributes, [Tenso
       name: `multinomial_${metalTypeOf(weights.dtype)}`,
       operands: [reads(weights), writes(output)],
       parameters: multinomialParameters.bytes({
-        ...{ ...attributes, categories },
-        ...{ rowStride, stride, start: startOf(weights) },
+        ...attributes,
+        categories,
+        rowStride,
+        stride,
+        start: startOf(weights),
       }),
       threadgroups: [replacement ? samples : 1, rows],
       threadgroup: [Math.min(simdgroups * SIMD_WIDTH, MOST_THREADS)],

@@ -39,10 +39,15 @@ export interface DistributionAttributes extends RandomStart {
 
 /** Parameters that a distribution does not use are 0. `scale` is high − low. */
 const distributionFields = {
-  ...{ ...startFields, count: whole },
-  ...{ low: real, scale: real, high: real },
-  ...{ mean: real, deviation: real },
-  ...{ least: wideWord, choices: wideWord },
+  ...startFields,
+  count: whole,
+  low: real,
+  scale: real,
+  high: real,
+  mean: real,
+  deviation: real,
+  least: wideWord,
+  choices: wideWord,
 };
 
 /** Returns the kernel parameters to draw `count` numbers. */
@@ -74,7 +79,7 @@ export const randomCall = cpuCall(
 export const bernoulliParameters = struct("Bernoulli", "random/bernoulli.metal", { loop: loopNest, ...startFields });
 export const bernoulliCall = cpuCall(
   "bernoulli",
-  { ...{ pDtype: dtype, dtype, pOffset: whole, offset: whole }, ...startFields, nest: nest(1) },
+  { pDtype: dtype, dtype, pOffset: whole, offset: whole, ...startFields, nest: nest(1) },
   ["p", "output"],
 );
 
@@ -91,8 +96,11 @@ export interface MultinomialAttributes extends RandomStart {
 
 const multinomialFields = {
   ...startFields,
-  ...{ categories: word, samples: word, replacement: flag },
-  ...{ rowStride: whole, stride: whole },
+  categories: word,
+  samples: word,
+  replacement: flag,
+  rowStride: whole,
+  stride: whole,
 };
 
 export const multinomialParameters = struct("Multinomial", "random/multinomial.metal", {
@@ -107,7 +115,9 @@ export const multinomialCall = cpuCall(
 
 const permutationFields = {
   count: whole,
-  ...{ leftBits: word, rightBits: word, swaps: flag },
+  leftBits: word,
+  rightBits: word,
+  swaps: flag,
   keys: array(word, ROUNDS),
 };
 

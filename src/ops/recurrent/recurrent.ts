@@ -32,8 +32,16 @@ const perOperand = array(whole, operandNames.length);
 const recurrentCall = cpuCall(
   "recurrent",
   {
-    ...{ dtype, kind: oneOf(recurrentKinds), isReversed: flag, hasBias: flag, steps: whole, batch: whole, size: whole },
-    ...{ offsets: perOperand, stepStrides: perOperand, rowStrides: perOperand },
+    dtype,
+    kind: oneOf(recurrentKinds),
+    isReversed: flag,
+    hasBias: flag,
+    steps: whole,
+    batch: whole,
+    size: whole,
+    offsets: perOperand,
+    stepStrides: perOperand,
+    rowStrides: perOperand,
   },
   operandNames,
 );
@@ -46,7 +54,11 @@ const recurrentCpu: Implementation<Attributes, readonly Tensor[], [Tensor, Tenso
     const operands = [products, weight, bias, hidden, cell, out, lastCell];
     const [steps, batch, size] = tupleOf(out.shape, 3);
     const values = {
-      ...{ ...attributes, dtype: products.dtype, steps, batch, size },
+      ...attributes,
+      dtype: products.dtype,
+      steps,
+      batch,
+      size,
       offsets: operands.map((operand) => operand?.offset ?? 0),
       stepStrides: operands.map((operand) => operand?.strides.at(-3) ?? 0),
       rowStrides: operands.map((operand) => operand?.strides.at(-2) ?? 0),
@@ -57,7 +69,8 @@ const recurrentCpu: Implementation<Attributes, readonly Tensor[], [Tensor, Tenso
 
 const elsewhere = { missing: "recurrent layers are composed of other operations on this backend" } as const;
 const recurrentPrimitive = definePrimitive<Attributes>({
-  ...{ name: "recurrent", family: "recurrent" },
+  name: "recurrent",
+  family: "recurrent",
   implementations: { metal: elsewhere, cpu: recurrentCpu, reference: elsewhere },
 });
 

@@ -39,10 +39,14 @@ export const reduceCall = cpuCall(
   "reduce",
   {
     operation: oneOf(reductions),
-    ...{ from: dtype, to: dtype },
-    ...{ inputOffset: whole, outputOffset: whole, indicesOffset: whole },
+    from: dtype,
+    to: dtype,
+    inputOffset: whole,
+    outputOffset: whole,
+    indicesOffset: whole,
     parameter: real,
-    ...{ kept: nest(2), reduced: nest(1) },
+    kept: nest(2),
+    reduced: nest(1),
   },
   ["input", "out", "indices"],
 );
@@ -52,8 +56,11 @@ export const reduceCall = cpuCall(
  * `count` is the number of elements or states per result, `chunk` that of a threadgroup.
  */
 export const reductionParameters = struct("ReductionParameters", "generated/reduction_parameters.h", {
-  ...{ kept: loopNestOf(2), reduced: loopNestOf(1) },
-  ...{ count: whole, chunk: whole, chunks: whole },
+  kept: loopNestOf(2),
+  reduced: loopNestOf(1),
+  count: whole,
+  chunk: whole,
+  chunks: whole,
   parameter: real,
 });
 

@@ -24,8 +24,13 @@ const STATE_BYTES = 24;
 
 /** Number of fields of float states that have more than one: `fields` of `kernels/reduction/folds.h`. */
 const stateFields: Readonly<Partial<Record<FoldName, number>>> = {
-  ...{ var: 5, std: 5, prod: 5, normP: 5 },
-  ...{ mean: 2, norm2: 2, logsumexp: 2 },
+  var: 5,
+  std: 5,
+  prod: 5,
+  normP: 5,
+  mean: 2,
+  norm2: 2,
+  logsumexp: 2,
 };
 
 /** How threads share results: `COLUMNS` and `LANES` of `kernels/reduction/groups.h`. */

@@ -13,7 +13,9 @@ export interface RunningExtremumAttributes {
 }
 
 const runningExtremumCall = cpuCall("runningExtremum", { dtype, isMinimum: flag, slices: slices(3) }, [
-  ...["x", "values", "indices"],
+  "x",
+  "values",
+  "indices",
 ]);
 
 const runningExtremumCpu: Implementation<RunningExtremumAttributes, [Tensor], [Tensor, Tensor]> = {

@@ -28,7 +28,9 @@ export interface ScanAttributes {
 
 /** `from` is the dtype of x and a, `to` that of out. Without coefficients, a is x. */
 export const scanCall = cpuCall("scan", { operation: oneOf(scans), from: dtype, to: dtype, slices: slices(3) }, [
-  ...["x", "a", "out"],
+  "x",
+  "a",
+  "out",
 ]);
 
 /** The slices of x, a and out. */

@@ -18,7 +18,9 @@ export interface SoftmaxAttributes {
 
 /** Without a second operand, y is x. */
 export const softmaxCall = cpuCall("softmax", { operation: oneOf(softmaxes), dtype, slices: slices(3) }, [
-  ...["x", "y", "out"],
+  "x",
+  "y",
+  "out",
 ]);
 
 /** The slices of x, y and out. */

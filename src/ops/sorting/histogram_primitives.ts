@@ -35,7 +35,10 @@ const bincountCall = cpuCall(
 const blockOf = (operands: readonly Tensor[], weights: Tensor | undefined) => {
   const [x, output] = [operands[0], lastElement(operands)];
   return {
-    ...{ dtype: x.dtype, outDtype: output.dtype, count: x.size, bins: output.size },
+    dtype: x.dtype,
+    outDtype: output.dtype,
+    count: x.size,
+    bins: output.size,
     offsets: operands.map(({ offset }) => offset),
     strides: operands.map(({ strides }) => strides[0]),
     hasWeights: weights !== undefined,

@@ -22,7 +22,9 @@ export const sortParameters = struct("Sort", "sorting/sort.metal", {
 });
 
 export const sortCall = cpuCall("sort", { dtype, slices: slices(3), count: whole, descending: flag }, [
-  ...["x", "values", "indices"],
+  "x",
+  "values",
+  "indices",
 ]);
 
 /** Contiguous operands: sorted elements [lists, size], values and places [lists, count]. */
@@ -46,6 +48,8 @@ export const orderStatisticCall = cpuCall(
 
 /** `firsts` and `begins` have the vector's length; `found` is the number of runs. */
 export const runsCall = cpuCall("runs", { dtype, count: whole, stride: whole, offsets: array(whole, 3) }, [
-  ...["x", "firsts", "begins"],
+  "x",
+  "firsts",
+  "begins",
   "found",
 ]);

@@ -24,7 +24,8 @@ const statisticCpu: Implementation<StatisticAttributes> = {
 };
 
 const statisticPrimitive = definePrimitive<StatisticAttributes>({
-  ...{ name: "orderStatistic", family: "sorting" },
+  name: "orderStatistic",
+  family: "sorting",
   implementations: { metal: onlyCpuFuses, cpu: statisticCpu, reference: onlyCpuFuses },
 });
 
@@ -53,7 +54,8 @@ const runsCpu: Implementation<undefined> = {
 };
 
 const runsPrimitive = definePrimitive({
-  ...{ name: "runs", family: "sorting" },
+  name: "runs",
+  family: "sorting",
   implementations: { metal: onlyCpuFuses, cpu: runsCpu, reference: onlyCpuFuses },
 });
 

@@ -130,7 +130,8 @@ const searchCpu: Implementation<SearchAttributes> = {
 };
 
 const searchPrimitive = definePrimitive<SearchAttributes>({
-  ...{ name: "searchSorted", family: "sorting" },
+  name: "searchSorted",
+  family: "sorting",
   implementations: { metal: onlyCpuFuses, cpu: searchCpu, reference: onlyCpuFuses },
 });
 

@@ -3,7 +3,10 @@ import type { BlockFormat } from "./block.ts";
 import { brainAt, halfAt, putBrain, putHalf } from "./halves.ts";
 
 export const f16: BlockFormat = {
-  ...{ values: 1, bytes: 2, type: 1, halves: [] },
+  values: 1,
+  bytes: 2,
+  type: 1,
+  halves: [],
   unpack(bytes, at, out, to) {
     out[to] = halfAt(bytes, at);
   },
@@ -11,7 +14,10 @@ export const f16: BlockFormat = {
 };
 
 export const bf16: BlockFormat = {
-  ...{ values: 1, bytes: 2, type: 30, halves: [] },
+  values: 1,
+  bytes: 2,
+  type: 30,
+  halves: [],
   unpack(bytes, at, out, to) {
     out[to] = brainAt(bytes, at);
   },

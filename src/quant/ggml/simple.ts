@@ -77,7 +77,9 @@ function raised(scale: number, low: number, out: Float32Array, to: number): void
 const common = { values: VALUES, halves: [0] };
 
 export const q4_0: BlockFormat = {
-  ...{ ...common, bytes: 18, type: 2 },
+  ...common,
+  bytes: 18,
+  type: 2,
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 2);
     centered(halfAt(bytes, at), 8, out, to);
@@ -89,7 +91,10 @@ export const q4_0: BlockFormat = {
 };
 
 export const q4_1: BlockFormat = {
-  ...{ ...common, bytes: 20, type: 3, halves: [0, 2] },
+  ...common,
+  bytes: 20,
+  type: 3,
+  halves: [0, 2],
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 4);
     raised(halfAt(bytes, at), halfAt(bytes, at + 2), out, to);
@@ -103,7 +108,9 @@ export const q4_1: BlockFormat = {
 };
 
 export const q5_0: BlockFormat = {
-  ...{ ...common, bytes: 22, type: 6 },
+  ...common,
+  bytes: 22,
+  type: 6,
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 6);
     takeFifthBits(bytes, at + 2);
@@ -117,7 +124,10 @@ export const q5_0: BlockFormat = {
 };
 
 export const q5_1: BlockFormat = {
-  ...{ ...common, bytes: 24, type: 7, halves: [0, 2] },
+  ...common,
+  bytes: 24,
+  type: 7,
+  halves: [0, 2],
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 8);
     takeFifthBits(bytes, at + 4);
@@ -140,7 +150,9 @@ function roundAway(value: number): number {
 }
 
 export const q8_0: BlockFormat = {
-  ...{ ...common, bytes: 34, type: 8 },
+  ...common,
+  bytes: 34,
+  type: 8,
   unpack(bytes, at, out, to) {
     const scale = halfAt(bytes, at);
     for (let i = 0; i < VALUES; i++) out[to + i] = scale * ((bytes[at + 2 + i] << 24) >> 24);

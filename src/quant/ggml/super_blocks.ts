@@ -39,7 +39,10 @@ function putNibble(bytes: Uint8Array, at: number, i: number, nibble: number): vo
 const q2Rule: RaisedRule = { size: 16, most: 3, scaleMost: 15 };
 
 export const q2_K: BlockFormat = {
-  ...{ values: VALUES, bytes: 84, type: 10, halves: [80, 82] },
+  values: VALUES,
+  bytes: 84,
+  type: 10,
+  halves: [80, 82],
   unpack(bytes, at, out, to) {
     const [scale, minimum] = [halfAt(bytes, at + 80), halfAt(bytes, at + 82)];
     for (let i = 0; i < VALUES; i++) {
@@ -74,7 +77,10 @@ function putSixBits(bytes: Uint8Array, at: number, sub: number, scale: number): 
 const q3Rule: CenteredRule = { size: 16, center: 4, scaleCenter: 32 };
 
 export const q3_K: BlockFormat = {
-  ...{ values: VALUES, bytes: 110, type: 11, halves: [108] },
+  values: VALUES,
+  bytes: 110,
+  type: 11,
+  halves: [108],
   unpack(bytes, at, out, to) {
     const scale = halfAt(bytes, at + 108);
     for (let i = 0; i < VALUES; i++) {
@@ -131,7 +137,9 @@ function unpackRaised(
 /** Packs scales and minima of sub-blocks of 32, and returns the levels, which the caller packs. */
 function packRaised(values: Float32Array, from: number, bytes: Uint8Array, at: number, most: number): Uint8Array {
   const { d, dmin, scales, minima, levels } = fitRaisedBlock(valuesFrom(values, from), {
-    ...{ size: 32, most, scaleMost: 63 },
+    size: 32,
+    most,
+    scaleMost: 63,
   });
   putHalf(bytes, at, d);
   putHalf(bytes, at + 2, dmin);
@@ -140,7 +148,10 @@ function packRaised(values: Float32Array, from: number, bytes: Uint8Array, at: n
 }
 
 export const q4_K: BlockFormat = {
-  ...{ values: VALUES, bytes: 144, type: 12, halves: [0, 2] },
+  values: VALUES,
+  bytes: 144,
+  type: 12,
+  halves: [0, 2],
   unpack: (bytes, at, out, to) => unpackRaised(bytes, at, out, to, (i) => nibbleAt(bytes, at + 16, i)),
   pack(values, from, bytes, at) {
     clear(bytes, at, 144);
@@ -150,7 +161,10 @@ export const q4_K: BlockFormat = {
 };
 
 export const q5_K: BlockFormat = {
-  ...{ values: VALUES, bytes: 176, type: 13, halves: [0, 2] },
+  values: VALUES,
+  bytes: 176,
+  type: 13,
+  halves: [0, 2],
   unpack: (bytes, at, out, to) =>
     unpackRaised(bytes, at, out, to, (i) => nibbleAt(bytes, at + 48, i) | (bitAt(bytes, at + 16, i) << 4)),
   pack(values, from, bytes, at) {
@@ -166,7 +180,10 @@ export const q5_K: BlockFormat = {
 const q6Rule: CenteredRule = { size: 16, center: 32, scaleCenter: 128 };
 
 export const q6_K: BlockFormat = {
-  ...{ values: VALUES, bytes: 210, type: 14, halves: [208] },
+  values: VALUES,
+  bytes: 210,
+  type: 14,
+  halves: [208],
   unpack(bytes, at, out, to) {
     const scale = halfAt(bytes, at + 208);
     for (let i = 0; i < VALUES; i++) {

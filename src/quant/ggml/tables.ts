@@ -40,7 +40,10 @@ const scratch = new Int8Array(VALUES);
 const indexOfLevel = new Map(IQ4_NL_LEVELS.map((level, index) => [level, index]));
 
 export const iq4_nl: BlockFormat = {
-  ...{ values: VALUES, bytes: 18, type: 20, halves: [0] },
+  values: VALUES,
+  bytes: 18,
+  type: 20,
+  halves: [0],
   unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 2, out, to, halfAt(bytes, at), IQ4_NL_LEVELS),
   pack(values, from, bytes, at) {
     const block = values.subarray(from, from + VALUES);
@@ -69,7 +72,10 @@ function nearestLevel(value: number, scale: number): number {
 }
 
 export const mxfp4: BlockFormat = {
-  ...{ values: VALUES, bytes: 17, type: 39, halves: [] },
+  values: VALUES,
+  bytes: 17,
+  type: 39,
+  halves: [],
   unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 1, out, to, halfPower(bytes[at]), MXFP4_LEVELS),
   pack(values, from, bytes, at) {
     let largest = 0;

@@ -42,8 +42,11 @@ export function swigluInputs(inputs: readonly Tensor[], { hasGateBias, hasUpBias
   const biases = inputs.slice(inputs.length - Number(hasGateBias) - Number(hasUpBias));
   const weights = inputs.slice(1, inputs.length - biases.length);
   return {
-    ...{ x: inputs[0], gate: weights.slice(0, weights.length / 2), up: weights.slice(weights.length / 2) },
-    ...{ gateBias: hasGateBias ? biases[0] : undefined, upBias: hasUpBias ? biases.at(-1) : undefined },
+    x: inputs[0],
+    gate: weights.slice(0, weights.length / 2),
+    up: weights.slice(weights.length / 2),
+    gateBias: hasGateBias ? biases[0] : undefined,
+    upBias: hasUpBias ? biases.at(-1) : undefined,
   };
 }
 

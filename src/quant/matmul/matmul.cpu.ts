@@ -8,8 +8,14 @@ export const quantizedMatmulCpu: Implementation<ProductAttributes, readonly Tens
     const { count, isTransposed, isFast, hasBias } = attributes;
     const { x, weights, bias } = productInputs(inputs, attributes);
     const fields = {
-      ...{ dtype: x.dtype, count, xOffset: x.offset, ...layoutOfRows(x)!, isTransposed, isFast },
-      ...{ hasBias, biasOffset: bias?.offset ?? 0 },
+      dtype: x.dtype,
+      count,
+      xOffset: x.offset,
+      ...layoutOfRows(x)!,
+      isTransposed,
+      isFast,
+      hasBias,
+      biasOffset: bias?.offset ?? 0,
     };
     const operands = [...weightOperands(weights), x, bias, output];
     quantizedMatmulCall(operation, { ...weightValues(attributes, weights), ...fields }, operands);

@@ -108,7 +108,9 @@ const operandsOf = ({ x, matrices, biases, output }: ProductLaunch): Operand[] =
 const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch, parts: number, seventh: number) => [
   ...formatConstants(attributes, matrices[0]),
   Math.min(...matrices.map(([packed]) => readBytes(attributes, packed, parts))),
-  ...[seventh, biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0), activation],
+  seventh,
+  biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0),
+  activation,
 ];
 
 /** Whether columns are adjacent and rows start at multiples of four elements. */
@@ -120,6 +122,9 @@ function canReadByFours(x: Tensor): boolean {
 function parametersOf({ attributes, x }: ProductLaunch, ownRows: number): Uint8Array {
   return quantProduct.bytes({
     weights: weightsStruct(attributes),
-    ...{ count: attributes.count, ...layoutOfRows(x)!, xStart: startOf(x), ownRows },
+    count: attributes.count,
+    ...layoutOfRows(x)!,
+    xStart: startOf(x),
+    ownRows,
   });
 }

@@ -50,7 +50,8 @@ const fastPrimitive = primitiveNamed("quantizedMatmulFast");
 export const hasLevels = ({ format }: QuantizedTensor): boolean => format !== "f16" && format !== "bf16";
 
 const declared = {
-  ...{ x: operand(aTensor), w: operand(aQuantizedTensor) },
+  x: operand(aTensor),
+  w: operand(aQuantizedTensor),
   precision: named(aPrecision, "exact"),
   bias: named(either(aTensor, nothing), null),
 } as const;

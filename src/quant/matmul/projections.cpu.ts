@@ -8,8 +8,16 @@ export const quantizedProjectionsCpu: Implementation<ProjectionsAttributes> = {
     const { x, weights, biases } = projectionsInputs(inputs, attributes);
     const [first, second, third] = weights.map((each, at) => weightValues(attributes.weights[at], each));
     const fields = {
-      ...{ dtype: x.dtype, count, xOffset: x.offset, ...layoutOfRows(x)!, isFast, hasBias },
-      ...{ first: first, second: second, third: third, biasOffsets: biases.map((bias) => bias?.offset ?? 0) },
+      dtype: x.dtype,
+      count,
+      xOffset: x.offset,
+      ...layoutOfRows(x)!,
+      isFast,
+      hasBias,
+      first: first,
+      second: second,
+      third: third,
+      biasOffsets: biases.map((bias) => bias?.offset ?? 0),
     };
     quantizedProjectionsCall(operation, fields, [...weights.flatMap(weightOperands), x, ...biases, ...outputs]);
   },

@@ -17,7 +17,8 @@ const primitiveNamed = (name: string) =>
     name,
     family: "quant",
     implementations: {
-      ...{ metal: quantizedProjectionsMetal, cpu: quantizedProjectionsCpu },
+      metal: quantizedProjectionsMetal,
+      cpu: quantizedProjectionsCpu,
       reference: quantizedProjectionsReference,
     },
   });
@@ -59,7 +60,9 @@ export function quantizedProjections(
   const isFast = precision === "fast" && all.every(({ weight }) => hasLevels(weight));
   const lead = x.shape.slice(0, -1);
   const attributes = {
-    ...{ count: elementCount(lead), isFast, hasBias: all.map(({ bias }) => bias !== null) },
+    count: elementCount(lead),
+    isFast,
+    hasBias: all.map(({ bias }) => bias !== null),
     weights: all.map(({ weight }) => ({ ...attributesOf(weight), rows: weight.shape[0] })),
   };
   const biases = all.flatMap(({ weight, bias }) =>

@@ -8,8 +8,15 @@ export const quantizedSwigluCpu: Implementation<SwigluAttributes, readonly Tenso
     const { count, isFast, activation, hasGateBias, hasUpBias } = attributes;
     const { x, gate, up, gateBias, upBias } = swigluInputs(inputs, attributes);
     const fields = {
-      ...{ dtype: x.dtype, count, xOffset: x.offset, ...layoutOfRows(x)!, isFast, activation },
-      ...{ upOffsets: weightValues(attributes, up).offsets, hasGateBias, hasUpBias },
+      dtype: x.dtype,
+      count,
+      xOffset: x.offset,
+      ...layoutOfRows(x)!,
+      isFast,
+      activation,
+      upOffsets: weightValues(attributes, up).offsets,
+      hasGateBias,
+      hasUpBias,
       biasOffsets: [gateBias?.offset ?? 0, upBias?.offset ?? 0],
     };
     const operands = [...weightOperands(gate), ...weightOperands(up), x, gateBias, upBias, output];

@@ -7,7 +7,9 @@ import { type SwigluAttributes, swigluInputs } from "./attributes.ts";
 import { storeProduct } from "./matmul.reference.ts";
 
 const shares: Readonly<Record<GateActivation, Share>> = {
-  ...{ silu: logisticShare, gelu: normalShare, geluTanh: tanhShare },
+  silu: logisticShare,
+  gelu: normalShare,
+  geluTanh: tanhShare,
 };
 
 /** Rounds both products to the dtype of x, as `quantizedMatmul` does; the activation and product are rounded once. */

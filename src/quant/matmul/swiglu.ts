@@ -45,7 +45,9 @@ export interface QuantizedSwigluOptions {
 }
 
 const quantizedSwigluParameters = parameters("quantizedSwiglu", {
-  ...{ x: operand(aTensor), gate: operand(aQuantizedTensor), up: operand(aQuantizedTensor) },
+  x: operand(aTensor),
+  gate: operand(aQuantizedTensor),
+  up: operand(aQuantizedTensor),
   precision: named(aPrecision, "exact"),
   activation: named(choice(...gateActivations.names), "silu"),
   gateBias: named(either(aTensor, nothing), null),
@@ -150,8 +152,13 @@ function fused(operation: string, operands: GatedOperands): Tensor {
   const lead = x.shape.slice(0, -1);
   const isFast = operands.isFast && hasLevels(gate);
   const attributes = {
-    ...{ ...attributesOf(gate), rows: gate.shape[0], count: elementCount(lead), activation },
-    ...{ isFast, hasGateBias: biases.gate !== null, hasUpBias: biases.up !== null },
+    ...attributesOf(gate),
+    rows: gate.shape[0],
+    count: elementCount(lead),
+    activation,
+    isFast,
+    hasGateBias: biases.gate !== null,
+    hasUpBias: biases.up !== null,
   };
   const given = [biases.gate, biases.up].filter((bias) => bias !== null);
   const output = executeOnRows(x, given, (rows, dense) => {

@@ -19,7 +19,11 @@ export const tiles = [
 
 /** The tile of x W, which reads whole blocks of 256 values. */
 export const transposedTile = {
-  ...{ name: "32x256_transposed", rows: 32, columns: 256, depth: 16, threads: 256 },
+  name: "32x256_transposed",
+  rows: 32,
+  columns: 256,
+  depth: 16,
+  threads: 256,
 } as const satisfies QuantTile;
 
 /** Returns the tile for `count` rows of x and `rows` of weights. */

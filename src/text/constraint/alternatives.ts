@@ -55,7 +55,9 @@ export class Alternatives {
     const now = new Set([...seen, term]);
     if (typeof schema === "boolean") return schema === isDenied ? [] : [{ shape, waiting, seen: now }];
     const reading: Reading = {
-      ...{ schema, path, terms: this.terms },
+      schema,
+      path,
+      terms: this.terms,
       areDisjoint: (a, b) => !this.isPossible([a, b]),
     };
     const isWhole = !isDenied && UNEVALUATED.some((name) => schema[name] !== undefined);

@@ -46,7 +46,9 @@ async function callsOf(functions: readonly FunctionForm[], form: CallForm): Prom
 
 function taggedCalls(calls: readonly Call[], { isForced, isParallel }: CallForm): StructuralTagFormat {
   const tags = calls.map(([name, content]) => ({
-    ...{ type: "tag" as const, content, end: "}\n</tool_call>" },
+    type: "tag" as const,
+    content,
+    end: "}\n</tool_call>",
     begin: `<tool_call>\n{"name": ${JSON.stringify(name)}, "arguments": `,
   }));
   return isForced

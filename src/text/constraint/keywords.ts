@@ -433,10 +433,7 @@ function conditional(reading: Reading, isDenied: boolean): Branches {
   ];
 }
 
-const keywords: readonly Keyword[] = [
-  ...[...values, ...numbers, ...counts, ...texts, ...lists, ...objects],
-  ...applicators,
-];
+const keywords: readonly Keyword[] = [...values, ...numbers, ...counts, ...texts, ...lists, ...objects, ...applicators];
 
 /** Returns the branches of all keywords of a schema. One branch of each keyword holds. */
 export const heldBy = (reading: Reading): readonly Branches[] => spoken(reading).map(({ holds }) => holds(reading));

@@ -103,8 +103,11 @@ function unsigned(least: number, most: number, { places, size, isNegative, hasEx
 
 const exponent = (sign: Pattern, signed: Pattern): Pattern =>
   sequence([
-    ...[digit(1, 9), repeat(sequence([literal("."), digits(1, MOST_PLACES)]), 0, 1)],
-    ...[setOf(union(rangeOf(0x45), rangeOf(0x65))), sign, signed],
+    digit(1, 9),
+    repeat(sequence([literal("."), digits(1, MOST_PLACES)]), 0, 1),
+    setOf(union(rangeOf(0x45), rangeOf(0x65))),
+    sign,
+    signed,
   ]);
 /** JavaScript writes exponents from 1e-7 down. Three-digit exponents are excluded: they approach float64's limits. */
 const small = choice([sequence([repeat(literal("0"), 0, 1), digit(7, 9)]), sequence([digit(1, 9), digit(0, 9)])]);

@@ -12,7 +12,10 @@ export const rule = (name: string): Expression => ({ kind: "rule", name });
 export const all = (...parts: readonly Expression[]): Expression => ({ kind: "all", parts });
 export const one = (parts: readonly Expression[]): Expression => ({ kind: "one", parts });
 export const times = (part: Expression, least: number, most: number): Expression => ({
-  ...{ kind: "times", part, least, most },
+  kind: "times",
+  part,
+  least,
+  most,
 });
 /** Matches no text. */
 export const none: Expression = one([]);

@@ -23,10 +23,17 @@ const HASH_BYTES = 8;
 const textTypes = { units: Uint16Array, ends: Uint32Array, slots: Int32Array } as const;
 const types = {
   BPE: {
-    ...{ ...textTypes, ids: Int32Array, entries: Int32Array, left: Int32Array, right: Int32Array, ranks: Int32Array },
+    ...textTypes,
+    ids: Int32Array,
+    entries: Int32Array,
+    left: Int32Array,
+    right: Int32Array,
+    ranks: Int32Array,
   } as const satisfies Record<keyof BpeArrays, unknown>,
   Unigram: {
-    ...{ ...textTypes, scores: Float64Array, starts: Uint8Array },
+    ...textTypes,
+    scores: Float64Array,
+    starts: Uint8Array,
   } as const satisfies Record<keyof UnigramArrays, unknown>,
 };
 

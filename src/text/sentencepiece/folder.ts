@@ -167,11 +167,13 @@ function jsonOf(
   const [first, last] = [before.map(place), after.map(place)];
   const hasBytes = pieces.some(({ type }) => type === PieceType.byte);
   return {
-    ...{ normalizer: null, pre_tokenizer: null },
+    normalizer: null,
+    pre_tokenizer: null,
     added_tokens: added.map((content) => ({ id: ids.get(content), content, ...flags })),
     post_processor: {
       type: "TemplateProcessing",
-      ...{ single: [...first, text("A"), ...last], pair: [...first, text("A"), text("B"), ...last] },
+      single: [...first, text("A"), ...last],
+      pair: [...first, text("A"), text("B"), ...last],
       special_tokens: Object.fromEntries(
         [...before, ...after].map((token) => [token, { id: token, ids: [ids.get(token)], tokens: [token] }]),
       ),

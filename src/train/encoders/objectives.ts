@@ -48,7 +48,8 @@ export function embedding(model: Encoder, scale: number, batch?: number): Object
   const lossOf = ([anchors, positives, ...negatives]: readonly Tensor[]) =>
     multipleNegativesRankingLoss(anchors, positives, { negatives, scale });
   return {
-    ...{ keysOf: textsOf, textsOf },
+    keysOf: textsOf,
+    textsOf,
     async backward(records, divisor) {
       const loss = (...columns: Tensor[]) => div(lossOf(columns), divisor);
       return divisor * (await embeddingBackward(model, columnsOf(records), loss, { batch }));

@@ -68,7 +68,10 @@ function writeModules({ description: { width } }: Encoder, out: string): void {
   const kinds = ["Transformer", "Pooling", "Normalize"];
   const pathOf = (kind: string, index: number) => (index === 0 ? "" : `${index}_${kind}`);
   const modules = kinds.map((kind, index) => ({
-    ...{ idx: index, name: `${index}`, path: pathOf(kind, index), type: `sentence_transformers.models.${kind}` },
+    idx: index,
+    name: `${index}`,
+    path: pathOf(kind, index),
+    type: `sentence_transformers.models.${kind}`,
   }));
   const write = (name: string, contents: object) =>
     withFileErrors("train", name, () => {

@@ -41,10 +41,28 @@ export interface EncoderSettings extends Shared {
 
 /** The defaults. 0 steps means three epochs. Adapters have ten times the learning rate. */
 const defaults: Omit<EncoderSettings, "task" | "model" | "data"> = {
-  ...{ context: 0, scale: 20, lora: 0, loraAlpha: 0, loraDropout: 0, loraTargets: [], heldOut: 0.1 },
-  ...{ steps: 0, batch: 32, accumulate: 1, learningRate: 2e-5, finalLearningRate: 0, warmup: 10, beta2: 0.999 },
-  ...{ weightDecay: 0.01, clip: 1, seed: 1337, evaluateEvery: 50, evaluationBatches: 20, patience: 0 },
-  ...{ saveEvery: 100, keep: 2 },
+  context: 0,
+  scale: 20,
+  lora: 0,
+  loraAlpha: 0,
+  loraDropout: 0,
+  loraTargets: [],
+  heldOut: 0.1,
+  steps: 0,
+  batch: 32,
+  accumulate: 1,
+  learningRate: 2e-5,
+  finalLearningRate: 0,
+  warmup: 10,
+  beta2: 0.999,
+  weightDecay: 0.01,
+  clip: 1,
+  seed: 1337,
+  evaluateEvery: 50,
+  evaluationBatches: 20,
+  patience: 0,
+  saveEvery: 100,
+  keep: 2,
 };
 const ADAPTER_RATE = 2e-4;
 
@@ -52,8 +70,23 @@ export type EncoderFlags = Partial<Omit<EncoderSettings, "task">> & { readonly t
 
 /** Settings of other runs. */
 const foreign = [
-  ...["architecture", "layers", "heads", "width", "dropout", "tokenizer", "vocabulary", "preset", "dtype", "quantize"],
-  ...["packing", "checkpointActivations", "sampleEvery", "sampleTokens", "prompt", "temperature", "dashboard"],
+  "architecture",
+  "layers",
+  "heads",
+  "width",
+  "dropout",
+  "tokenizer",
+  "vocabulary",
+  "preset",
+  "dtype",
+  "quantize",
+  "packing",
+  "checkpointActivations",
+  "sampleEvery",
+  "sampleTokens",
+  "prompt",
+  "temperature",
+  "dashboard",
 ] as const;
 
 /** Settings that determine the model or the shapes of trained weights. */

@@ -16,7 +16,8 @@ export class TensorBoardLog implements Listener {
     if (event.kind === "step")
       this.add(event.step, {
         ...lossesOf("train", event),
-        ...{ "optimizer/learning_rate": event.learningRate, "optimizer/gradient_norm": event.gradientNorm },
+        "optimizer/learning_rate": event.learningRate,
+        "optimizer/gradient_norm": event.gradientNorm,
         "speed/tokens_per_second": event.tokensPerSecond,
       });
     if (event.kind === "evaluation") this.add(event.step, lossesOf("held_out", event));

@@ -61,7 +61,11 @@ export async function openExamples(
   const { train, heldOut, fingerprint } = split(all, fraction);
   const targets = all.flatMap(({ tokens, isTarget }) => [...tokens].filter((_, at) => at > 0 && isTarget[at] === 1));
   const report = {
-    ...{ lines: written.length, examples: all.length, heldOut: heldOut.length, truncated, dropped },
+    lines: written.length,
+    examples: all.length,
+    heldOut: heldOut.length,
+    truncated,
+    dropped,
     tokens: all.reduce((sum, { tokens }) => sum + tokens.length, 0),
     targets: targets.length,
     targetBytes: targets.reduce((sum, token) => sum + tokenizer.bytesOf(token).length, 0),

@@ -35,8 +35,13 @@ describe("a tensor that claims [4194304, 4] over 64 bytes is rejected", () => {
       reduceCall(
         "sum",
         {
-          ...{ operation: "sum", from: "float32", to: "float32", parameter: 0 },
-          ...{ inputOffset: 0, outputOffset: 0, indicesOffset: 0 },
+          operation: "sum",
+          from: "float32",
+          to: "float32",
+          parameter: 0,
+          inputOffset: 0,
+          outputOffset: 0,
+          indicesOffset: 0,
           kept: { shape: [], strides: [[], []] },
           reduced: { shape: claimed.shape, strides: [claimed.strides] },
         },
@@ -85,8 +90,13 @@ test("strides and offsets may reach both ends of an operand, but not go beyond",
     reduceCall(
       "sum",
       {
-        ...{ operation: "sum", from: "float32", to: "float32", parameter: 0 },
-        ...{ inputOffset: offset, outputOffset: 0, indicesOffset: 0 },
+        operation: "sum",
+        from: "float32",
+        to: "float32",
+        parameter: 0,
+        inputOffset: offset,
+        outputOffset: 0,
+        indicesOffset: 0,
         kept: { shape: [], strides: [[], []] },
         reduced: { shape: [3], strides: [[-2]] },
       },
@@ -118,7 +128,9 @@ test("a missing operand that is required is rejected", () => {
 test("a product whose result is smaller than stated is rejected", () => {
   const values = {
     ...({ dtype: "float32", m: 4, n: 5, k: 4, hasInput: false, alpha: 1, beta: 0 } as const),
-    ...{ rowStrides: [4, 5, 0, 5], columnStrides: [1, 1, 0, 1], offsets: [0, 0, 0, 0] },
+    rowStrides: [4, 5, 0, 5],
+    columnStrides: [1, 1, 0, 1],
+    offsets: [0, 0, 0, 0],
     batch: { shape: [], strides: [[], [], [], []] },
   };
   const operands = [bytes(), new Float32Array(20), undefined, new Float32Array(19)];
@@ -131,7 +143,13 @@ test("positions that wrap around are rejected before any row is rotated", () => 
   const rotate = (count: number, stride: number, out = bytes()) => {
     const values = {
       ...({ dtype: "float32", positionDtype: "int64", interleaved: false, hasPositions: false } as const),
-      ...{ pairs: 1, size: 2, stride: 1, outStride: 1, magnitude: 1, offset: 0, offsets: [0, 0, 0] },
+      pairs: 1,
+      size: 2,
+      stride: 1,
+      outStride: 1,
+      magnitude: 1,
+      offset: 0,
+      offsets: [0, 0, 0],
       distinct: { shape: [count], strides: [[0], [stride], [2]] },
       repeated: { shape: [], strides: [[], []] },
     };
@@ -161,7 +179,11 @@ describe("an index out of range that earlier checks did not catch", () => {
   test.each([-1, 4, 2 ** 40])("gather of an invalid index is rejected: case %d", (index) => {
     const values = {
       ...({ dtype: "float32", indexDtype: "int64" } as const),
-      ...{ offsets: [0, 0, 0], size: 4, stride: 1, wraps: false, nest: { shape: [2], strides: [[0], [1], [1]] } },
+      offsets: [0, 0, 0],
+      size: 4,
+      stride: 1,
+      wraps: false,
+      nest: { shape: [2], strides: [[0], [1], [1]] },
     };
     const error = errorOfCall(() => gatherCall("gather", values, [bytes(), indices(index), bytes()]));
     expect(error).toBeInstanceOf(ArgumentError);
@@ -172,7 +194,10 @@ describe("an index out of range that earlier checks did not catch", () => {
     const values = {
       includesSelf: false,
       ...({ dtype: "float32", indexDtype: "int64" } as const),
-      ...{ offsets: [0, 0, 0, 0], length: 2, size: 4, strides: [1, 1, 1, 1] },
+      offsets: [0, 0, 0, 0],
+      length: 2,
+      size: 4,
+      strides: [1, 1, 1, 1],
       slices: { shape: [1], strides: [[4], [2], [2], [4]] },
     };
     const operands = [bytes(), indices(index), bytes(), bytes()];

@@ -111,22 +111,32 @@ describe("a BLAS may lack LAPACK", () => {
   }
 
   const routines = [
-    ...["potrf", "potrs", "potri", "trsm", "trtrs", "trtri", "getrf", "getrs", "getri", "sytrf", "sytrs", "geqrf"],
-    ...[
-      "geqp3",
-      "orgqr",
-      "ormqr",
-      "gelqf",
-      "orglq",
-      "ormlq",
-      "syevd",
-      "sytrd",
-      "stedc",
-      "gesdd",
-      "gesvd",
-      "gelsd",
-      "gelsy",
-    ],
+    "potrf",
+    "potrs",
+    "potri",
+    "trsm",
+    "trtrs",
+    "trtri",
+    "getrf",
+    "getrs",
+    "getri",
+    "sytrf",
+    "sytrs",
+    "geqrf",
+
+    "geqp3",
+    "orgqr",
+    "ormqr",
+    "gelqf",
+    "orglq",
+    "ormlq",
+    "syevd",
+    "sytrd",
+    "stedc",
+    "gesdd",
+    "gesvd",
+    "gelsd",
+    "gelsy",
   ];
   const defined = (names: readonly string[]): string =>
     names.flatMap((name) => [`void s${name}_() {}`, `void d${name}_() {}`]).join(" ");

@@ -86,7 +86,8 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
     () => {
       using own = metalKernel({ name: "f", source: source.replace("axpy", "f").replace("const float* y", "float* y") });
       using two = metalKernel({
-        ...{ name: "f", source: "kernel void f(device float* z, device float* w) { z[0] = 1; w[0] = 1; }" },
+        name: "f",
+        source: "kernel void f(device float* z, device float* w) { z[0] = 1; w[0] = 1; }",
         shapes: { w: [1] },
         dtypes: { w: "float32" },
       });

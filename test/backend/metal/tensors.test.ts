@@ -63,7 +63,10 @@ describe("a kernel can compute with tensors", () => {
     const { z } = axpy.apply({ x, y, a: 2 });
     expect(rows(z)).toEqual([12, 24, 36]);
     expect(codepaths().find(({ operation }) => operation === "metalKernel axpy")).toEqual({
-      ...{ operation: "metalKernel axpy", backend: "metal", reason: "preferred", calls: 1 },
+      operation: "metalKernel axpy",
+      backend: "metal",
+      reason: "preferred",
+      calls: 1,
     });
     expect(z.storageMode).toBe("shared");
     expect(rows(add(z, 1))).toEqual([13, 25, 37]);
@@ -159,7 +162,10 @@ kernel void count(device const int* x, device atomic_int* sums, uint i [[thread_
   atomic_fetch_add_explicit(&sums[x[i]], 1, memory_order_relaxed);
 }`;
     using count = metalKernel({
-      ...{ name: "count", source, shapes: { sums: [3] }, dtypes: { sums: "int32" } },
+      name: "count",
+      source,
+      shapes: { sums: [3] },
+      dtypes: { sums: "int32" },
       grid: ({ x }) => x?.[0] ?? 0,
     });
     const labels = tensor([0, 2, 2, 1, 2], { dtype: "int32" });
@@ -179,7 +185,11 @@ kernel void outer(device const float* x, device const float* y, device half* z, 
   z[at.y * z_shape.y + at.x] = half(room[lane] * y[at.x] + z_size);
 }`;
     using outer = metalKernel({
-      ...{ name: "outer", source, dtypes: { z: "float16" }, threadgroup: [2, 2], threadgroupMemory: { room: 16 } },
+      name: "outer",
+      source,
+      dtypes: { z: "float16" },
+      threadgroup: [2, 2],
+      threadgroupMemory: { room: 16 },
       shapes: { z: ({ x, y }) => [x?.[0], y?.[0]] },
       threadgroups: ({ z }) => [z[1] / 2, z[0] / 2],
     });
@@ -229,7 +239,9 @@ kernel void cube_backward(device const float* x, device const float* grad_z, dev
   grad_x[i] = 3 * x[i] * x[i] * grad_z[i];
 }`;
   const cubeBackward = metalKernel({
-    ...{ name: "cube_backward", source: cubeSource, shapes: { grad_x: "x" } },
+    name: "cube_backward",
+    source: cubeSource,
+    shapes: { grad_x: "x" },
     fallback: ({ x, grad_z: g }: { x: Tensor; grad_z: Tensor }) => mul(mul(x, x), mul(g, 3)),
     backward: ({ grad_x: h }, { x, grad_z: g }) => ({
       x: mul(mul(h, g), mul(x, 6)),
@@ -237,7 +249,10 @@ kernel void cube_backward(device const float* x, device const float* grad_z, dev
     }),
   });
   const cube = metalKernel({
-    ...{ name: "cube", source: cubeSource, shapes: { z: "x" }, saves: ["x"] },
+    name: "cube",
+    source: cubeSource,
+    shapes: { z: "x" },
+    saves: ["x"],
     fallback: ({ x }: { x: Tensor }) => mul(x, mul(x, x)),
     backward: cubeBackward,
   });
@@ -270,7 +285,9 @@ kernel void both(device const float* x, device float* s, device float* p, uint i
 }`;
     const seen: unknown[] = [];
     using both = metalKernel({
-      ...{ name: "both", source, shapes: { s: "x", p: "x" } },
+      name: "both",
+      source,
+      shapes: { s: "x", p: "x" },
       backward({ s, p }, { x }, results) {
         seen.push(rows(p), rows(results.s));
         return { x: add(mul(s, 2), mul(p, mul(x as Tensor, 2))) };

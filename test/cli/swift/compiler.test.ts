@@ -33,7 +33,10 @@ function added(asList: boolean, ...texts: string[]): string[] {
 }
 
 const names = ["OrchardDarwin", "OrchardCoreFoundation"].flatMap((name) => [
-  ...["-Xfrontend", "-import-module", "-Xfrontend", name],
+  "-Xfrontend",
+  "-import-module",
+  "-Xfrontend",
+  name,
 ]);
 const alias = (name: string) => ["-module-alias", `${name}=Orchard${name}`];
 
@@ -167,6 +170,11 @@ test("only plugins get the modules' flags", () => {
       .split("\n");
   expect(run("-lPackageDescription", "Package.swift")).toEqual(["-lPackageDescription", "Package.swift"]);
   expect(run("-lPackagePlugin", "plugin.swift")).toEqual([
-    ...["-lPackagePlugin", "plugin.swift", "-module-alias", "os=Orchardos", "-I", "a folder"],
+    "-lPackagePlugin",
+    "plugin.swift",
+    "-module-alias",
+    "os=Orchardos",
+    "-I",
+    "a folder",
   ]);
 });

@@ -12,8 +12,18 @@ for (const [name, flags] of Object.entries({
   quantized: { quantize: "q8_0", checkpointActivations: true },
 } as const)) {
   const settings = tuningSettings({
-    ...{ model: join(folder, "model"), data: [join(folder, "chats.jsonl")], lora: 3, context: 96, steps: 4, warmup: 1 },
-    ...{ batch: 5, accumulate: 2, learningRate: 2e-2, evaluateEvery: 0, saveEvery: 0, sampleTokens: 3 },
+    model: join(folder, "model"),
+    data: [join(folder, "chats.jsonl")],
+    lora: 3,
+    context: 96,
+    steps: 4,
+    warmup: 1,
+    batch: 5,
+    accumulate: 2,
+    learningRate: 2e-2,
+    evaluateEvery: 0,
+    saveEvery: 0,
+    sampleTokens: 3,
     ...flags,
   });
   const session = await TuningSession.start(settings, team);

@@ -71,7 +71,9 @@ parallel.detach();
 const sizes = model.parameters().map(({ size }) => size);
 const results = {
   world: { nccl: nccl ?? null, whyNotNccl: whyNotNccl ?? null },
-  ...{ gradients, mpiReductions, steps: STEPS },
+  gradients,
+  mpiReductions,
+  steps: STEPS,
   weights: flat(model.parameters()),
   codepaths: codepaths().flatMap(({ operation, backend, reason }) =>
     operation === "dataParallel" && / over /.test(reason) ? [`${operation} ${backend} ${reason}`] : [],

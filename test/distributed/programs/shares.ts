@@ -61,7 +61,9 @@ const setUp = (isSharded: boolean) => {
   const parallel = d.dataParallel(model, { bucketBytes: 500 });
   const plain = new optim.AdamW(model.parameters(), { lr: 0.01 });
   return {
-    ...{ model, parallel, optimizer: isSharded ? optim.sharded(plain) : plain },
+    model,
+    parallel,
+    optimizer: isSharded ? optim.sharded(plain) : plain,
     scaler: new optim.GradScaler({ initialScale: 64 }),
   };
 };

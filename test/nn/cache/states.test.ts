@@ -10,8 +10,14 @@ const models = ["lfm2", "mamba2", "qwen3_next"].map((name) => {
     lfm2: { ...attention, layer_types: ["conv", "full_attention"], block_multiple_of: 4 },
     mamba2: { num_heads: 4, head_dim: 8, state_size: 6, n_groups: 2 },
     qwen3_next: {
-      ...{ ...attention, head_dim: 8, num_experts: 0, linear_num_key_heads: 1, linear_num_value_heads: 2 },
-      ...{ linear_key_head_dim: 4, linear_value_head_dim: 4, full_attention_interval: 2 },
+      ...attention,
+      head_dim: 8,
+      num_experts: 0,
+      linear_num_key_heads: 1,
+      linear_num_value_heads: 2,
+      linear_key_head_dim: 4,
+      linear_value_head_dim: 4,
+      full_attention_interval: 2,
     },
   }[name];
   return [name, nn.createModel({ ...shared, ...own }).eval() as nn.LanguageModel] as const;

@@ -85,7 +85,7 @@ test("a common prefix is not computed again, and does not change results", async
     return forward(tokens, inputs);
   };
   const first = await read(batcher.submit([...start, 1], options));
-  const again = batcher.submit([...start, ...[2, 3]], options);
+  const again = batcher.submit([...start, 2, 3], options);
   const second = await read(again);
   expect(again.reusedTokens).toBe(5);
   expect(lengths.filter((length) => length > 1)).toEqual([6, 2]);

@@ -28,8 +28,14 @@ const models = {
 const kinds = ["GPT", "Llama"] as const;
 
 const noLimits: Sampling = {
-  ...{ temperature: 1, topK: Number.POSITIVE_INFINITY, topP: 1, minP: 0 },
-  ...{ repetitionPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, logitBias: new Map() },
+  temperature: 1,
+  topK: Number.POSITIVE_INFINITY,
+  topP: 1,
+  minP: 0,
+  repetitionPenalty: 1,
+  presencePenalty: 0,
+  frequencyPenalty: 0,
+  logitBias: new Map(),
 };
 const samplingOf = (options: nn.SamplingOptions) => ({ ...noLimits, ...options }) as Sampling;
 

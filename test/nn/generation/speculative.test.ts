@@ -4,8 +4,13 @@ import { Generator, nn, noGrad, setBackend, tensor } from "../../../src/index.ts
 
 const make = (seed: number, vocabularySize: number, layers = 1, scale = 0.5) =>
   new nn.Llama({
-    ...{ vocabularySize, contextLength: 24, layers, heads: 2, width: 8 },
-    ...{ generator: new Generator(seed), initialization: nn.llamaInitialization(scale) },
+    vocabularySize,
+    contextLength: 24,
+    layers,
+    heads: 2,
+    width: 8,
+    generator: new Generator(seed),
+    initialization: nn.llamaInitialization(scale),
   });
 
 async function tokensOf(model: nn.LanguageModel, prompt: number[], options: nn.GenerateOptions): Promise<number[]> {

@@ -41,7 +41,10 @@ function convolutions(): Row[] {
         back,
         [whole],
         operations[`convTranspose${rank}d`](whole, back.weight, {
-          ...{ bias: back.bias!, stride: 2, outputPadding: 1, groups: 2 },
+          bias: back.bias!,
+          stride: 2,
+          outputPadding: 1,
+          groups: 2,
         }),
       ),
       row(new nn[`MaxPool${rank}d`](3, options), [whole], operations[`maxPool${rank}d`](whole, 3, options)),
@@ -175,7 +178,9 @@ const rows: readonly Row[] = [
     new nn.TripletMarginWithDistanceLoss({ distanceFunction: cityBlock, margin: 2, swap: true }),
     [x(), positive(), sides()],
     orchard.tripletMarginWithDistanceLoss(x(), positive(), sides(), {
-      ...{ distanceFunction: cityBlock, margin: 2, swap: true },
+      distanceFunction: cityBlock,
+      margin: 2,
+      swap: true,
     }),
   ),
   row(
@@ -442,9 +447,19 @@ test("RReLU draws slopes only in training", () => {
 
 test("parameters are float32 if no dtype is given", () => {
   const layers = [
-    ...[new nn.PReLU(), new Linear(2, 2), new nn.Bilinear(2, 2, 2), new nn.Embedding(3, 2), new nn.LayerNorm(2)],
-    ...[new nn.RMSNorm(2), new nn.GroupNorm(1, 2), new nn.BatchNorm1d(2), new nn.Conv1d(1, 1, 1), new nn.LSTM(2, 2)],
-    ...[new nn.MLP(2), new nn.SwiGLU(2), new nn.MultiHeadAttention(2, { heads: 1 })],
+    new nn.PReLU(),
+    new Linear(2, 2),
+    new nn.Bilinear(2, 2, 2),
+    new nn.Embedding(3, 2),
+    new nn.LayerNorm(2),
+    new nn.RMSNorm(2),
+    new nn.GroupNorm(1, 2),
+    new nn.BatchNorm1d(2),
+    new nn.Conv1d(1, 1, 1),
+    new nn.LSTM(2, 2),
+    new nn.MLP(2),
+    new nn.SwiGLU(2),
+    new nn.MultiHeadAttention(2, { heads: 1 }),
   ];
   for (const layer of layers)
     for (const [name, parameter] of layer.namedParameters())

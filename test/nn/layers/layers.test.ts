@@ -110,8 +110,15 @@ const table: readonly LayerRow[] = [
     name: "TransformerBlock, as Llama's",
     layer: () =>
       new nn.TransformerBlock({
-        ...{ ...options(), width: 8, hidden: 5, ...grouped, bias: false, rotary: { base: 50 } },
-        ...{ norm: "rmsNorm", feedForward: "swiglu", eps: 1e-6 },
+        ...options(),
+        width: 8,
+        hidden: 5,
+        ...grouped,
+        bias: false,
+        rotary: { base: 50 },
+        norm: "rmsNorm",
+        feedForward: "swiglu",
+        eps: 1e-6,
       }),
     shape: [1, 3, 8],
     composed: (x, weights) => composed.llamaBlock(x, weights, { ...grouped, base: 50 }),

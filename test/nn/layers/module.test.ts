@@ -29,8 +29,14 @@ function parameter(shape: readonly number[]): Tensor {
 }
 
 const names = [
-  ...["scale", "first.weight", "first.bias", "list.0.weight", "list.1.0"],
-  ...["map.inner.weight", "map.inner.bias", "hidden"],
+  "scale",
+  "first.weight",
+  "first.bias",
+  "list.0.weight",
+  "list.1.0",
+  "map.inner.weight",
+  "map.inner.bias",
+  "hidden",
 ];
 
 /** An output layer whose weight is the embedding table. */
@@ -154,8 +160,12 @@ describe("stateDict and loadStateDict", () => {
     const before = module.scale.toArray();
     const { "first.weight": _, ...state } = module.stateDict();
     const wrong = {
-      ...{ ...state, scale: tensor([1, 2]), hidden: tensor([1, 2]), mean: tensor([1, 2], { dtype: "float64" }) },
-      ...{ "first.wieght": zeros([2, 2]), extra: zeros([1]) },
+      ...state,
+      scale: tensor([1, 2]),
+      hidden: tensor([1, 2]),
+      mean: tensor([1, 2], { dtype: "float64" }),
+      "first.wieght": zeros([2, 2]),
+      extra: zeros([1]),
     };
     const load = () => module.loadStateDict(wrong);
     expect(load).toThrow(nn.StateDictError);

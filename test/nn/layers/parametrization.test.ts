@@ -44,7 +44,11 @@ describe("a parametrization computes a parameter", () => {
     expect(valuesOf(layer.weight)).toEqual(before.map((value) => 4 * value));
     expect([...layer.namedParameters().keys()]).toEqual(["bias", "parametrizations.weight.original"]);
     expect([...layer.namedModules().keys()]).toEqual([
-      ...["", "parametrizations", "parametrizations.weight", "parametrizations.weight.0", "parametrizations.weight.1"],
+      "",
+      "parametrizations",
+      "parametrizations.weight",
+      "parametrizations.weight.0",
+      "parametrizations.weight.1",
     ]);
     expect(layer.forward(x(2, 3)).shape).toEqual([2, 4]);
   });

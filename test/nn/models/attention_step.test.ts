@@ -102,8 +102,12 @@ const sizes = { vocabularySize: 50, contextLength: 64, layers: 2, heads: 4, widt
  */
 const llama = (dtype: nn.LoadModelOptions["dtype"] = "float32") =>
   new nn.Llama({
-    ...{ ...sizes, dtype, keyValueHeads: 2, generator: new Generator(9) },
-    ...{ initialization: nn.llamaInitialization(0.4), ropeScaling: { type: "linear", factor: 2 } },
+    ...sizes,
+    dtype,
+    keyValueHeads: 2,
+    generator: new Generator(9),
+    initialization: nn.llamaInitialization(0.4),
+    ropeScaling: { type: "linear", factor: 2 },
   }).eval();
 const gpt = () => new nn.GPT({ ...sizes, generator: new Generator(8) }).eval();
 
@@ -158,7 +162,11 @@ describe("a step reads a cache in q8_0", () => {
     const step = (values: Tensor) => {
       const operands = [ones([1, 1, 32]), ones([1, 1, 32]), values] as const;
       return attentionStep(operands, [{ keys: room(), values: room() }], {
-        ...{ scale: 1, rotation, sequences, heads: 1, kvHeads: 1 },
+        scale: 1,
+        rotation,
+        sequences,
+        heads: 1,
+        kvHeads: 1,
       });
     };
     expect(numbers(step(ones([1, 1, 32])))[0]).toBeGreaterThan(0);

@@ -101,8 +101,9 @@ describe.each(names)("models of Hugging Face: %s", (kind) => {
     );
     const older = {
       ...Object.fromEntries(unprefixed),
-      ...{ "h.0.attn.bias": zeros([1, 1, 8, 8]), "h.1.attn.masked_bias": zeros([]) },
-      ...{ "model.layers.0.self_attn.rotary_emb.inv_freq": zeros([4]) },
+      "h.0.attn.bias": zeros([1, 1, 8, 8]),
+      "h.1.attn.masked_bias": zeros([]),
+      "model.layers.0.self_attn.rotary_emb.inv_freq": zeros([4]),
       ...(kind === "gpt2" ? { "lm_head.weight": state["transformer.wte.weight"] } : {}),
     };
     const got = kinds[kind].fromHuggingFace(configOf(kind), older).parameters();

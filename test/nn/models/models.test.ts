@@ -156,8 +156,12 @@ describe.each(tested.filter((name) => name !== "reference"))("results on %s equa
         bias: false,
       } as const;
       const block = new nn.TransformerBlock({
-        ...{ ...options, norm: "rmsNorm", feedForward: "swiglu" },
-        ...{ dropout: 0.2, attentionDropout: 0.3, generator: new Generator(1) },
+        ...options,
+        norm: "rmsNorm",
+        feedForward: "swiglu",
+        dropout: 0.2,
+        attentionDropout: 0.3,
+        generator: new Generator(1),
       });
       const x = randn([2, 5, 8], { generator: new Generator(3), requiresGrad: true });
       block.forward(x).backward(randn([2, 5, 8], { generator: new Generator(4) }));

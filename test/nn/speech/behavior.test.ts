@@ -117,7 +117,11 @@ test("words make up the text, and their times do not decrease", async () => {
 
 test("words after a pause and around sentences are shortened", () => {
   const word = (text: string, start: number, end: number): TimedWord => ({
-    ...{ word: text, tokens: [1], start, end, probability: 1 },
+    word: text,
+    tokens: [1],
+    start,
+    end,
+    probability: 1,
   });
   const words = [word(" a", 0, 3), word(" b", 3, 3.2), word(".", 3.2, 4), word(" c", 4, 4.2), word(" d", 4.2, 4.4)];
   const segment: WordSegment = { start: 0, end: 4.5, tokens: [1, 1, 1, 1, 1] };
@@ -161,10 +165,20 @@ test("a batch of features has those of its rows", () => {
 describe("transcripts are written in several formats", () => {
   const chances = { averageLogProbability: 0, compressionRatio: 1, noSpeechProbability: 0, temperature: 0 };
   const segment = (start: number, end: number, text: string) => ({
-    ...{ id: 0, seek: 0, start, end, text, tokens: [1], ...chances },
+    id: 0,
+    seek: 0,
+    start,
+    end,
+    text,
+    tokens: [1],
+    ...chances,
   });
   const transcript = (...segments: ReturnType<typeof segment>[]): nn.Transcription => ({
-    ...{ text: "", language: "en", task: "transcribe", duration: 1, segments },
+    text: "",
+    language: "en",
+    task: "transcribe",
+    duration: 1,
+    segments,
   });
 
   test("times are rounded to milliseconds", () => {
@@ -246,7 +260,8 @@ test("speech models with quantized weights transcribe", async () => {
 
 test.each(programsOf("docs/speech.md"))("the program of docs/speech.md runs: $title", (example) => {
   const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", example.program], {
-    ...{ cwd: packageRoot, env: { ...process.env, ORCHARD_BACKEND: "cpu" } },
+    cwd: packageRoot,
+    env: { ...process.env, ORCHARD_BACKEND: "cpu" },
   });
   expect([stdout.toString().trimEnd(), stderr.toString()]).toEqual([promisedText(example).trimEnd(), ""]);
 });

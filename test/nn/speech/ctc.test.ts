@@ -58,9 +58,13 @@ describe.each(named)("speech models with CTC: model %d, %s", (at, _, own) => {
 function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
   const [, layer = "", end = ""] = /^(?:wav2vec2\.|hubert\.)?(.*)\.(weight|bias)$/.exec(name)!;
   const inBlock: Readonly<Record<string, string>> = {
-    ...{ "attention.q_proj": "attention.query", "attention.k_proj": "attention.key", layer_norm: "attentionNorm" },
-    ...{ "attention.v_proj": "attention.value", "attention.out_proj": "attention.output" },
-    ...{ "feed_forward.intermediate_dense": "feedForward.up", "feed_forward.output_dense": "feedForward.down" },
+    "attention.q_proj": "attention.query",
+    "attention.k_proj": "attention.key",
+    layer_norm: "attentionNorm",
+    "attention.v_proj": "attention.value",
+    "attention.out_proj": "attention.output",
+    "feed_forward.intermediate_dense": "feedForward.up",
+    "feed_forward.output_dense": "feedForward.down",
     final_layer_norm: "feedForwardNorm",
   };
   const path = layer

@@ -150,17 +150,32 @@ function tokenizerJson(config: Config): object {
   const times = Array.from({ length: config.vocab_size - 267 }, (_, at) => `<|${(at * 0.02).toFixed(2)}|>`);
   const special = ["<|endoftext|>", "<|startoftranscript|>", ...languages.map((code) => `<|${code}|>`), ...control];
   const added = [...special, "<|notimestamps|>", ...times].map((content, at) => ({
-    ...{ id: END + at, content, special: !times.includes(content) },
-    ...{ single_word: false, lstrip: false, rstrip: false, normalized: false },
+    id: END + at,
+    content,
+    special: !times.includes(content),
+    single_word: false,
+    lstrip: false,
+    rstrip: false,
+    normalized: false,
   }));
   return {
-    ...{ version: "1.0", truncation: null, padding: null, added_tokens: added, normalizer: null },
+    version: "1.0",
+    truncation: null,
+    padding: null,
+    added_tokens: added,
+    normalizer: null,
     pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
     post_processor: null,
     decoder: { type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true },
     model: {
-      ...{ type: "BPE", dropout: null, unk_token: null, continuing_subword_prefix: "", end_of_word_suffix: "" },
-      ...{ fuse_unk: false, byte_fallback: false, merges: [] },
+      type: "BPE",
+      dropout: null,
+      unk_token: null,
+      continuing_subword_prefix: "",
+      end_of_word_suffix: "",
+      fuse_unk: false,
+      byte_fallback: false,
+      merges: [],
       vocab: Object.fromEntries(characters().map((character, byte) => [character, byte])),
     },
   };

@@ -28,18 +28,17 @@ test("transcripts have the tokens and times of transformers' generate", async ()
     const named = english ? {} : { language: language ?? undefined, task };
     const checks = noSpeech === null ? {} : { noSpeechThreshold: noSpeech, logProbabilityThreshold: 0 };
     const { segments } = await nn.transcribe(model, tensor(audio(each.audio)), {
-      ...{
-        ...greedy,
-        noSpeechThreshold: Infinity,
-        timestamps,
-        conditionOnPreviousText,
-        maxTokens,
-        ...named,
-        ...checks,
-      },
+      ...greedy,
+      noSpeechThreshold: Infinity,
+      timestamps,
+      conditionOnPreviousText,
+      maxTokens,
+      ...named,
+      ...checks,
     });
     expect({ at, tokens: segments.map(({ tokens }) => [...tokens]) }).toEqual({
-      ...{ at, tokens: each.segments.map(({ tokens }) => tokens) },
+      at,
+      tokens: each.segments.map(({ tokens }) => tokens),
     });
     for (const [index, { start, end }] of segments.entries()) {
       expect(start).toBeCloseTo(each.segments[index].start, 4);
@@ -88,7 +87,10 @@ test("tokens are aligned as by transformers' median filter and dynamic time warp
     const features = nn.logMelFeatures(tensor(samples), { nMels }).slice({ dim: 1, end: 2 * positions });
     const words = await findWords(model, {
       states: noGrad(() => model.encode(features.unsqueeze(0))),
-      ...{ tokens: each.tokens, frames: 2 * positions, language: "ja", tokenizer: model.tokenizer! },
+      tokens: each.tokens,
+      frames: 2 * positions,
+      language: "ja",
+      tokenizer: model.tokenizer!,
       start: each.english ? [startToken] : [startToken, languages.get("en")!, tasks.get("transcribe")!],
       settings: { ...model.settings!, alignmentHeads: each.heads },
     });
@@ -131,9 +133,17 @@ test("logits, loss and gradients match transformers", async () => {
 /** Converts `transformers`' name of a parameter. */
 function pathOf(name: string): string {
   const parts: Record<string, string> = {
-    ...{ q_proj: "query", k_proj: "key", v_proj: "value", out_proj: "output", self_attn: "attention" },
-    ...{ encoder_attn: "crossAttention", self_attn_layer_norm: "attentionNorm", fc1: "feedForward.up" },
-    ...{ encoder_attn_layer_norm: "crossNorm", final_layer_norm: "feedForwardNorm", fc2: "feedForward.down" },
+    q_proj: "query",
+    k_proj: "key",
+    v_proj: "value",
+    out_proj: "output",
+    self_attn: "attention",
+    encoder_attn: "crossAttention",
+    self_attn_layer_norm: "attentionNorm",
+    fc1: "feedForward.up",
+    encoder_attn_layer_norm: "crossNorm",
+    final_layer_norm: "feedForwardNorm",
+    fc2: "feedForward.down",
   };
   const renamed = name
     .replace(/^model\.encoder\.layers/, "encoderBlocks")

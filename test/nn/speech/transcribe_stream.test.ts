@@ -7,7 +7,9 @@ import { audio, fixture, loadSpeech } from "./oracle.ts";
 
 const folder = testFolder("stream");
 const greedy = {
-  ...{ temperature: 0, compressionRatioThreshold: Infinity, logProbabilityThreshold: -Infinity },
+  temperature: 0,
+  compressionRatioThreshold: Infinity,
+  logProbabilityThreshold: -Infinity,
   noSpeechThreshold: Infinity,
 } as const;
 

@@ -79,7 +79,7 @@ test("times of ranges become those of the recording", () => {
     { word: "a", start: 0.5, end: 1, probability: 1 },
     { word: "b", start: 1, end: 2.5, probability: 1 },
   ];
-  const segment = { ...{ id: 0, seek: 0, start: 0.25, end: 3.5, text: "a b", tokens: [1] }, ...chances, words };
+  const segment = { id: 0, seek: 0, start: 0.25, end: 3.5, text: "a b", tokens: [1], ...chances, words };
   const result = { text: "a b", language: "en", task: "transcribe", duration: 3, segments: [segment] } as const;
   const { duration, segments } = restored(result, ranges, 10);
   expect(duration).toBe(10);

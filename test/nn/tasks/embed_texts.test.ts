@@ -85,7 +85,9 @@ async function sentenceFolder(name: string, { modules, ...files }: Files): Promi
   const architectures = ["BertForMaskedLM"];
   const path = await folderOf(folder.file(name), "classify", { isBare: true, architectures });
   const list = modules.map(([type, own], idx) => ({
-    ...{ idx, name: `${idx}`, path: own },
+    idx,
+    name: `${idx}`,
+    path: own,
     type: `sentence_transformers.models.${type}`,
   }));
   writeFileSync(join(path, "modules.json"), JSON.stringify(list));
@@ -108,7 +110,9 @@ const whole: Files = {
   "1_Pooling/config.json": pooling,
   "2_Dense/config.json": dense,
   "config_sentence_transformers.json": {
-    ...{ __version__: { pytorch: "2" }, prompts: { query: "who ", document: "" }, default_prompt_name: "document" },
+    __version__: { pytorch: "2" },
+    prompts: { query: "who ", document: "" },
+    default_prompt_name: "document",
     similarity_fn_name: "cosine",
   },
   "sentence_bert_config.json": { max_seq_length: 8, do_lower_case: false },

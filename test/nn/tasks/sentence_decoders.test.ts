@@ -91,8 +91,14 @@ test("a saved state, gradients and adapters of the language model's layers work"
 
 test("a language model without its output head loads as an encoder", async () => {
   const config = {
-    ...{ model_type: "llama", vocab_size: 24, hidden_size: 16, intermediate_size: 20, num_hidden_layers: 2 },
-    ...{ num_attention_heads: 2, max_position_embeddings: 16, tie_word_embeddings: false },
+    model_type: "llama",
+    vocab_size: 24,
+    hidden_size: 16,
+    intermediate_size: 20,
+    num_hidden_layers: 2,
+    num_attention_heads: 2,
+    max_position_embeddings: 16,
+    tie_word_embeddings: false,
   };
   const whole = nn.createModel<nn.Decoder>(config).eval();
   const path = folder.file("headless");

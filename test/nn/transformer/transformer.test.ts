@@ -36,7 +36,12 @@ describe("MultiheadAttention equals PyTorch's", () => {
     expect(own.bias_k!.shape).toEqual([1, 1, 64]);
     const cross = new nn.MultiheadAttention(6, 2, { kdim: 5, vdim: 7 });
     expect([...cross.namedParameters().keys()]).toEqual([
-      ...["q_proj_weight", "k_proj_weight", "v_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"],
+      "q_proj_weight",
+      "k_proj_weight",
+      "v_proj_weight",
+      "in_proj_bias",
+      "out_proj.weight",
+      "out_proj.bias",
     ]);
   });
 
@@ -116,7 +121,8 @@ describe("stacks of transformer layers are built as in PyTorch", () => {
     expect(first.linear1.weight).not.toBe(layer.linear1.weight);
     expect(valuesOf(second.linear1.weight as Tensor)).toEqual(valuesOf(layer.linear1.weight as Tensor));
     expect([...encoder.namedParameters().keys()].slice(0, 2)).toEqual([
-      ...["layers.0.self_attn.in_proj_weight", "layers.0.self_attn.in_proj_bias"],
+      "layers.0.self_attn.in_proj_weight",
+      "layers.0.self_attn.in_proj_bias",
     ]);
     expect(encoder.parameters()).toHaveLength(24);
     expect(encoder.layers.every(({ linear2 }) => linear2.weight.dtype === "float64")).toBe(true);
@@ -157,8 +163,14 @@ describe("stacks of transformer layers are built as in PyTorch", () => {
 
   test("a Transformer trains", () => {
     const model = new nn.Transformer({
-      ...{ dModel: 16, nhead: 2, numEncoderLayers: 1, numDecoderLayers: 1, dimFeedforward: 32 },
-      ...{ dropout: 0, batchFirst: true, ...seeded() },
+      dModel: 16,
+      nhead: 2,
+      numEncoderLayers: 1,
+      numDecoderLayers: 1,
+      dimFeedforward: 32,
+      dropout: 0,
+      batchFirst: true,
+      ...seeded(),
     });
     const optimizer = new optim.Adam(model.parameters(), { lr: 1e-2 });
     const [source, target] = [x(4, 5, 16), x(4, 5, 16)];

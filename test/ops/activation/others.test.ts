@@ -61,8 +61,17 @@ testTable("activations of exponentials", [
 ]);
 
 testSecondGradients({
-  ...{ hardsigmoid, leakyRelu: leaky, relu6, hardtanh, elu: eluOf, selu, celu: celuOf },
-  ...{ mish, logSigmoid, softsign, tanhshrink },
+  hardsigmoid,
+  leakyRelu: leaky,
+  relu6,
+  hardtanh,
+  elu: eluOf,
+  selu,
+  celu: celuOf,
+  mish,
+  logSigmoid,
+  softsign,
+  tanhshrink,
 });
 
 testDerivatives("hardsigmoid", hardsigmoid, { at: [-4, -3, 0, 3, 4], are: [0, 0, 1 / 6, 0, 0] });

@@ -40,14 +40,14 @@ test("the forward keeps its operands and results, and nothing as large as the sc
   const context = new FunctionContext();
   const operands = [parameter(1, 2, 300, 4), parameter(1, 1, 400, 4), parameter(1, 1, 400, 3)];
   const attributes: AttentionAttributes = {
-    ...{
-      inputs: ["q", "k", "v"],
-      outputs: ["out", "logSumExp", "logSumExpLow"],
-      scale: 1,
-      softcap: 2,
-      packed: undefined,
-    },
-    ...{ alignment: "bottom-right", band: { left: 5, right: 0 }, dropout: dropoutOf(0.5, [1, 2]) },
+    inputs: ["q", "k", "v"],
+    outputs: ["out", "logSumExp", "logSumExpLow"],
+    scale: 1,
+    softcap: 2,
+    packed: undefined,
+    alignment: "bottom-right",
+    band: { left: 5, right: 0 },
+    dropout: dropoutOf(0.5, [1, 2]),
   };
   const results = withBackend("reference", () =>
     FlashAttention.forward(context, { attributes, backend: undefined }, ...operands),

@@ -152,11 +152,15 @@ test("a process routes by the measured table", () => {
   writeTable(path, tableOf(64));
   const measured = "the measured crossover for float32, dim up to 32, batch · heads from 1";
   expect(attend({ ORCHARD_ATTENTION_TABLE: path })).toEqual({
-    ...{ reason: `unfused: at most 64 scores a head, ${measured}`, ranKernel: "false", warnings: [] },
+    reason: `unfused: at most 64 scores a head, ${measured}`,
+    ranKernel: "false",
+    warnings: [],
   });
   writeTable(path, tableOf(63));
   expect(attend({ ORCHARD_ATTENTION_TABLE: path })).toEqual({
-    ...{ reason: `fused: over 63 scores a head, ${measured}`, ranKernel: "true", warnings: [] },
+    reason: `fused: over 63 scores a head, ${measured}`,
+    ranKernel: "true",
+    warnings: [],
   });
 });
 

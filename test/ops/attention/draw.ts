@@ -62,7 +62,8 @@ export function drawCall(of: AttentionCase, dtype: DType, backend: BackendName, 
     cotangents: { out: gradOut.values, logSumExp: gradLogSumExp?.values },
     leaves: parameters({ q, k, v, ...extras.leaves }),
     options: { causal, window, softcap, scale: of.scale, dropout: of.dropout, ...extras.options },
-    ...{ gradOut: gradOut.tensor, gradLogSumExp: gradLogSumExp?.tensor },
+    gradOut: gradOut.tensor,
+    gradLogSumExp: gradLogSumExp?.tensor,
   };
 }
 
@@ -98,8 +99,12 @@ function drawExtras(of: AttentionCase, dtype: DType, draw: Draw, random: Random)
     setup: { mask: mask?.pairs, bias: bias?.pairs, sinks: sinks?.values, packed, slopes: perSequence, keep },
     leaves: { bias: bias?.drawn, sinks },
     options: {
-      ...{ mask: mask?.drawn.tensor as Tensor<"bool"> | undefined, bias: bias?.drawn.tensor, sinks: sinks?.tensor },
-      ...{ alibi: slopes?.tensor, cuSeqlens: packed, generator },
+      mask: mask?.drawn.tensor as Tensor<"bool"> | undefined,
+      bias: bias?.drawn.tensor,
+      sinks: sinks?.tensor,
+      alibi: slopes?.tensor,
+      cuSeqlens: packed,
+      generator,
     },
   };
 }

@@ -159,8 +159,13 @@ describe("flashAttention rejects invalid operands", () => {
 
   test.each(["q", "k", "v", "bias", "sinks", "mask", "alibi"])("a disposed %s is rejected", (name) => {
     const all = {
-      ...{ q: zeros(good[0]), k: zeros(good[1]), v: zeros(good[2]) },
-      ...{ bias: zeros([7]), sinks: zeros([4]), mask: ones([7], { dtype: "bool" }), alibi: zeros([4]) },
+      q: zeros(good[0]),
+      k: zeros(good[1]),
+      v: zeros(good[2]),
+      bias: zeros([7]),
+      sinks: zeros([4]),
+      mask: ones([7], { dtype: "bool" }),
+      alibi: zeros([4]),
     };
     all[name as keyof typeof all].dispose();
     const { q, k, v, ...options } = all;

@@ -169,7 +169,12 @@ const rows: readonly { operation: AttentionOperation; sizes: Sizes; before?: Occ
 const cases = rows.flatMap(({ operation, sizes, before, occurrences }) =>
   faultKinds.flatMap((kind) =>
     Array.from({ length: occurrences[kind] }, (_, at) => ({
-      ...{ operation, kind, sizes, at: at + 1, skip: at + (before?.[kind] ?? 0), of: occurrences[kind] },
+      operation,
+      kind,
+      sizes,
+      at: at + 1,
+      skip: at + (before?.[kind] ?? 0),
+      of: occurrences[kind],
       name: sizes === few ? "with few queries" : "",
     })),
   ),

@@ -72,7 +72,8 @@ function draw({ queries, keys, bias }: Case, side: number): Operands {
   return {
     q: wide(queries, () => [1, -1, 0.5, 2][Math.floor(random.next() * 4)], bias === undefined ? side : 0),
     k: k.map((row, j) => (j % 5 === 4 ? k[j - 1] : row)), // ties
-    ...{ v: rows(keys, valueDim, small), gradOut: rows(queries, valueDim, small) },
+    v: rows(keys, valueDim, small),
+    gradOut: rows(queries, valueDim, small),
   };
 }
 
@@ -106,8 +107,10 @@ function attention({ of, side, q, k, v, gradOut, keep }: Setup, { store, sum: ro
   const zeros = (rows: number, columns: number) => new Array<number>(rows * columns).fill(0);
   const term = magnitudes ? Math.abs : (value: number) => value;
   const results: Results = {
-    ...{ out: zeros(q.length, valueDim), q: zeros(q.length, dim) },
-    ...{ k: zeros(k.length, dim), v: zeros(v.length, valueDim) },
+    out: zeros(q.length, valueDim),
+    q: zeros(q.length, dim),
+    k: zeros(k.length, dim),
+    v: zeros(v.length, valueDim),
     bias: zeros(of.bias === undefined ? 0 : q.length, k.length),
     sinks: zeros(of.sink === undefined ? 0 : 1, 1),
   };
@@ -169,7 +172,10 @@ function optionsOf({ options, attends, bias, sink, queries, keys }: Case, side: 
   const ofDType = { dtype: dtype as "float32", requiresGrad: true };
   const ofBias = { ...ofDType, shape: [queries, keys] };
   return {
-    ...{ ...options, mask, scale: 1, generator: new Generator(3) },
+    ...options,
+    mask,
+    scale: 1,
+    generator: new Generator(3),
     bias: bias === undefined ? undefined : tensor(new Array<number>(queries * keys).fill(bias), ofBias),
     sinks: sink === undefined ? undefined : tensor([16 * side * side + sink], ofDType),
   } as const;

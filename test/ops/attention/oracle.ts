@@ -174,9 +174,13 @@ export function attention(setup: Setup, cotangents: Cotangents, arithmetic: Arit
   const { batch, heads, kvHeads, queries, keys, valueDim, q, k, v, bias, sinks } = setup;
   const zeros = (length = 0) => new Array<number>(length).fill(0);
   const results: Attention = {
-    ...{ out: zeros(batch * heads * queries * valueDim), logSumExp: zeros(batch * heads * queries) },
-    ...{ q: zeros(q.length), k: zeros(k.length), v: zeros(v.length) },
-    ...{ bias: zeros(bias?.values.length), sinks: zeros(sinks?.length) },
+    out: zeros(batch * heads * queries * valueDim),
+    logSumExp: zeros(batch * heads * queries),
+    q: zeros(q.length),
+    k: zeros(k.length),
+    v: zeros(v.length),
+    bias: zeros(bias?.values.length),
+    sinks: zeros(sinks?.length),
   };
   for (let b = 0; b < batch; b++)
     for (let h = 0; h < heads; h++) {

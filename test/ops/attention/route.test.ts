@@ -43,7 +43,7 @@ test("the class of a call is its dtype, its larger dim and its batch · heads", 
   const at = (dtype: RoutedCall["dtype"], dim: number, heads: number) =>
     crossoverOf(table, { backend: "cpu", dtype, dim, heads });
   expect([1, 32, 33, 64, 65, 128, 129, 256].map((dim) => at("float32", dim, 1))).toEqual([
-    ...[100, 100, 400, 400, 700, 700, 1000, 1000],
+    100, 100, 400, 400, 700, 700, 1000, 1000,
   ]);
   expect([1, 3, 4, 15, 16, 4096].map((heads) => at("float32", 8, heads))).toEqual([100, 100, 200, 200, 300, 300]);
   expect([at("float16", 64, 4), at("bfloat16", 64, 4), at("float64", 64, 4)]).toEqual([501, 501, undefined]);

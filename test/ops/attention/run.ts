@@ -56,7 +56,11 @@ function whyNotOf(dtype: DType, { backend, path }: Way): string | undefined {
 
 const plainAttributes: AttentionAttributes = {
   ...({ inputs: ["q", "k", "v"], outputs: ["out", "logSumExp", "logSumExpLow"], alignment: "bottom-right" } as const),
-  ...{ scale: 1, softcap: undefined, band: undefined, dropout: undefined, packed: undefined },
+  scale: 1,
+  softcap: undefined,
+  band: undefined,
+  dropout: undefined,
+  packed: undefined,
 };
 
 const ofMetal: readonly DType[] = ["float32", "float16", "bfloat16"];

@@ -6,26 +6,38 @@ import { stepCall, stepManyCall } from "../../../src/ops/attention/primitive.ts"
 type Values = Parameters<typeof stepCall>[1];
 
 const good: Values = {
-  ...{ dtype: "float32", roomDtype: "float32", isPacked: false, sequences: 1, tokens: 1, heads: 2, kvHeads: 1 },
-  ...{
-    dim: 4,
-    valueDim: 4,
-    scale: 1,
-    softcap: 0,
-    left: Infinity,
-    interleaved: false,
-    pairs: 2,
-    magnitude: 1,
-    offsets: [0, 0, 0, 0],
-  },
-  ...{ sequenceStrides: [8, 4, 4], tokenStrides: [8, 4, 4], headStrides: [4, 4, 4] },
+  dtype: "float32",
+  roomDtype: "float32",
+  isPacked: false,
+  sequences: 1,
+  tokens: 1,
+  heads: 2,
+  kvHeads: 1,
+
+  dim: 4,
+  valueDim: 4,
+  scale: 1,
+  softcap: 0,
+  left: Infinity,
+  interleaved: false,
+  pairs: 2,
+  magnitude: 1,
+  offsets: [0, 0, 0, 0],
+  sequenceStrides: [8, 4, 4],
+  tokenStrides: [8, 4, 4],
+  headStrides: [4, 4, 4],
 };
 /** Capacity, position, first row, rows; offset and strides of heads and rows, of keys and of values. */
 const sequence = [0, 2, 0, 3, 0, 12, 4, 0, 12, 4];
 const operands = (numbers: readonly number[], roomElements = 12) => [
-  ...[new Float32Array(8).fill(1), new Float32Array(4).fill(1), new Float32Array(4).fill(1)],
-  ...[new Float64Array(2), Float64Array.from(numbers), new Float32Array(8)],
-  ...[new Float32Array(roomElements), new Float32Array(roomElements)],
+  new Float32Array(8).fill(1),
+  new Float32Array(4).fill(1),
+  new Float32Array(4).fill(1),
+  new Float64Array(2),
+  Float64Array.from(numbers),
+  new Float32Array(8),
+  new Float32Array(roomElements),
+  new Float32Array(roomElements),
 ];
 
 test("a valid call attends to the rows of its sequence", () => {
@@ -42,8 +54,14 @@ test("caches in q8_0 blocks are read", () => {
   const sizes = { heads: 1, dim: 32, valueDim: 32, pairs: 0, scale: 1 / 8, sequenceStrides: [32, 32, 32] };
   const values: Values = { ...good, ...sizes, isPacked: true, tokenStrides: [32, 32, 32], headStrides: [32, 32, 32] };
   const own = (rows: number) => [
-    ...[ones(), ones(), ones(), undefined, Float64Array.of(0, 2, 0, rows, 0, 102, 34, 0, 102, 34), ones()],
-    ...[new Uint8Array(102), new Uint8Array(102)],
+    ones(),
+    ones(),
+    ones(),
+    undefined,
+    Float64Array.of(0, 2, 0, rows, 0, 102, 34, 0, 102, 34),
+    ones(),
+    new Uint8Array(102),
+    new Uint8Array(102),
   ];
   const given = own(3);
   stepCall("step", values, given);

@@ -123,9 +123,7 @@ test("autocast nests, can be disabled, ends, and lasts over awaits", async () =>
     });
     seen.push(dtype());
   });
-  expect([...seen, dtype()]).toEqual([
-    ...["float32", "bfloat16", "float16", "float32", "float16", "bfloat16", "float32"],
-  ]);
+  expect([...seen, dtype()]).toEqual(["float32", "bfloat16", "float16", "float32", "float16", "bfloat16", "float32"]);
   const later = autocast("bfloat16", async () => {
     await Promise.resolve();
     return dtype();

@@ -42,8 +42,14 @@ describe("gradients of complex functions", () => {
   const z = orchard.randn([3, 2], { dtype: "complex128", requiresGrad: true });
   const w = orchard.randn([3, 2], { dtype: "complex128" });
   const functions: Readonly<Record<string, (x: Tensor) => Tensor>> = {
-    ...{ silu: orchard.silu, softsign: orchard.softsign, sinc: orchard.sinc, tanhshrink: orchard.tanhshrink },
-    ...{ logsumexp: orchard.logsumexp, nanToNum: orchard.nanToNum, cov: orchard.cov, corrcoef: orchard.corrcoef },
+    silu: orchard.silu,
+    softsign: orchard.softsign,
+    sinc: orchard.sinc,
+    tanhshrink: orchard.tanhshrink,
+    logsumexp: orchard.logsumexp,
+    nanToNum: orchard.nanToNum,
+    cov: orchard.cov,
+    corrcoef: orchard.corrcoef,
     logaddexp: (x) => orchard.logaddexp(x, w) as Tensor,
     softmax: (x) => orchard.softmax(x, -1),
     logcumsumexp: (x) => orchard.logcumsumexp(x, 0),

@@ -11,35 +11,52 @@ import { type Case, checkCase } from "./cases.ts";
 const cases: Readonly<Record<string, Case>> = {
   "several tiles, and the weight's gradient in parts": {
     ...({ x: [2, 5, 17, 16], weight: [37, 5, 3, 2] } as const),
-    ...{ stride: 1, padding: 1, groups: 1 },
+    stride: 1,
+    padding: 1,
+    groups: 1,
   },
   "whole tiles whose rows are read by fours": {
     ...({ x: [1, 8, 8, 8], weight: [32, 8, 2, 2] } as const),
-    ...{ stride: 1, padding: 0, groups: 1 },
+    stride: 1,
+    padding: 0,
+    groups: 1,
   },
   "whole tiles of positions that are read by fours": {
     ...({ x: [2, 8, 8, 8], weight: [32, 8, 3, 3] } as const),
-    ...{ stride: 1, padding: 1, groups: 1 },
+    stride: 1,
+    padding: 1,
+    groups: 1,
   },
   "phases of a stride, some without a place": {
     ...({ x: [1, 9, 11, 12], weight: [10, 9, 2, 2] } as const),
-    ...{ stride: 3, padding: 1, groups: 1 },
+    stride: 3,
+    padding: 1,
+    groups: 1,
   },
   "phases and dilation": {
     ...({ x: [1, 3, 12, 13], weight: [9, 3, 3, 3] } as const),
-    ...{ stride: 4, padding: 3, groups: 1, dilation: 2 },
+    stride: 4,
+    padding: 3,
+    groups: 1,
+    dilation: 2,
   },
   "more remainders than launches": {
     ...({ x: [1, 2, 20, 19], weight: [3, 2, 2, 3] } as const),
-    ...{ stride: 9, padding: 2, groups: 1 },
+    stride: 9,
+    padding: 2,
+    groups: 1,
   },
   "groups of several rows": {
     ...({ x: [1, 16, 5, 6], weight: [18, 8, 3, 3] } as const),
-    ...{ stride: 1, padding: 1, groups: 2 },
+    stride: 1,
+    padding: 1,
+    groups: 2,
   },
   "one channel a group": {
     ...({ x: [2, 3, 9, 8], weight: [6, 1, 3, 3] } as const),
-    ...{ stride: 2, padding: 1, groups: 3 },
+    stride: 2,
+    padding: 1,
+    groups: 3,
   },
 };
 

@@ -9,7 +9,9 @@ import { type Case, checkCase } from "./cases.ts";
 const cases: Readonly<Record<string, Case>> = {
   "a part of the channels and some lines": {
     ...({ x: [1, 240, 3, 30], weight: [30, 240, 3, 3] } as const),
-    ...{ stride: 1, padding: 1, groups: 1 },
+    stride: 1,
+    padding: 1,
+    groups: 1,
   },
   "a part of a line": { x: [1, 3, 2, 1300], weight: [5, 3, 1, 7], stride: 1, padding: 3, groups: 1 },
   "strides over several stretches": { x: [2, 6, 61, 67], weight: [30, 3, 7, 7], stride: 2, padding: 3, groups: 2 },
@@ -19,14 +21,18 @@ const cases: Readonly<Record<string, Case>> = {
   "one channel a group, small pictures": { x: [3, 5, 7, 9], weight: [10, 1, 3, 3], stride: 2, padding: 1, groups: 5 },
   "one channel a group, pictures of 7x7": {
     ...({ x: [3, 8, 7, 7], weight: [8, 1, 3, 3] } as const),
-    ...{ stride: 1, padding: 1, groups: 8 },
+    stride: 1,
+    padding: 1,
+    groups: 8,
   },
   "few channels a group": { x: [3, 12, 9, 6], weight: [4, 6, 3, 3], stride: 1, padding: 1, groups: 2 },
   "several small pictures side by side": { x: [9, 20, 5, 7], weight: [17, 20, 3, 3], stride: 1, padding: 1, groups: 1 },
   "a stride beyond the kernel": { x: [2, 6, 9, 11], weight: [15, 6, 1, 2], stride: 3, padding: 0, groups: 1 },
   "a stride beyond the kernel along one axis": {
     ...({ x: [2, 6, 60, 83], weight: [15, 6, 3, 2] } as const),
-    ...{ stride: 3, padding: 0, groups: 1 },
+    stride: 3,
+    padding: 0,
+    groups: 1,
   },
   "a kernel of one element": { x: [3, 9, 6, 13], weight: [21, 9, 1, 1], stride: 1, padding: 0, groups: 1 },
   "few outputs of many channels": { x: [2, 40, 11, 21], weight: [3, 40, 3, 3], stride: 2, padding: 1, groups: 1 },
@@ -35,7 +41,9 @@ const cases: Readonly<Record<string, Case>> = {
   "a column": { x: [2, 7, 45, 1], weight: [19, 7, 4, 1], stride: 1, padding: 0, groups: 1 },
   "lines of one piece, of several pictures": {
     ...({ x: [5, 30, 7, 7], weight: [32, 30, 3, 3] } as const),
-    ...{ stride: 1, padding: 1, groups: 1 },
+    stride: 1,
+    padding: 1,
+    groups: 1,
   },
   "lines that end within a piece": { x: [1, 31, 5, 13], weight: [61, 31, 3, 3], stride: 1, padding: 1, groups: 1 },
   "lines of short pieces": { x: [3, 32, 3, 5], weight: [32, 32, 3, 3], stride: 1, padding: 1, groups: 1 },

@@ -56,7 +56,9 @@ describe.each(tested)("layouts of operands on %s", (backend) => {
           const result = operation(x, other);
           const plain = operation(contiguous(x), other);
           expect({ x: x.describe(), strides: x.strides, values: numbers(result) }).toEqual({
-            ...{ x: x.describe(), strides: x.strides, values: numbers(plain) },
+            x: x.describe(),
+            strides: x.strides,
+            values: numbers(plain),
           });
           const isKept = x.size >= FEWEST && !mixesLayouts.has(name);
           if (isKept) expect(result.strides).toEqual(denseStrides(x.shape, x.strides));

@@ -56,7 +56,10 @@ const rows: readonly Row[] = [
   { name: "log10", compute: library.log10, formula: Math.log10, ulps: 4, values: positive },
   { name: "log1p", compute: library.log1p, formula: Math.log1p, ulps: 4, values: { low: -0.9, high: 4 } },
   {
-    ...{ name: "tanh", compute: library.tanh, formula: Math.tanh, ulps: TANH_ULPS },
+    name: "tanh",
+    compute: library.tanh,
+    formula: Math.tanh,
+    ulps: TANH_ULPS,
     gradientRoundings: tanhGradientRoundings,
   },
   { name: "sigmoid", compute: library.sigmoid, formula: sigmoid, ulps: 4 },

@@ -10,8 +10,25 @@ export const signed: readonly DType[] = ["int64", "int32", "int8"];
 
 /** Numbers where functions often fail, in the range of every float dtype. */
 export const specials = [
-  ...[0, -0, 1, -1, 0.5, -0.5, 2, -2, 2.5, -2.5, 1e-4, -1e-4, 100, -100, 6e4, -6e4],
-  ...[Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
+  0,
+  -0,
+  1,
+  -1,
+  0.5,
+  -0.5,
+  2,
+  -2,
+  2.5,
+  -2.5,
+  1e-4,
+  -1e-4,
+  100,
+  -100,
+  6e4,
+  -6e4,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  Number.NEGATIVE_INFINITY,
 ];
 
 const extra: readonly Layout[] = [

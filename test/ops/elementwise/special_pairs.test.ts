@@ -78,18 +78,28 @@ const few: Values = { integers: [-1, 1] };
 const rows: readonly Row[] = [
   { name: "hypot", compute: library.hypot, formula: length, ulps: 3, values: [some, nonzero] },
   {
-    ...{ name: "logaddexp", compute: library.logaddexp, formula: logOfSum, ulps: 4, values: [some, some] },
+    name: "logaddexp",
+    compute: library.logaddexp,
+    formula: logOfSum,
+    ulps: 4,
+    values: [some, some],
     magnitude: (a, b) => 8 * Math.max(Math.abs(a), Math.abs(b), 1),
   },
   { name: "xlogy", compute: library.xlogy, formula: timesLog, ulps: 4, values: [some, positive] },
   { name: "xlog1py", compute: library.xlog1py, formula: timesLog1p, ulps: 4, values: [some, { low: -0.8, high: 4 }] },
   {
-    ...{ name: "copysign", compute: library.copysign, values: [nonzero, nonzero] },
+    name: "copysign",
+    compute: library.copysign,
+    values: [nonzero, nonzero],
     formula: (a, b) => (isNegative(b) ? -Math.abs(a) : Math.abs(a)),
   },
   {
-    ...{ name: "heaviside", compute: library.heaviside, formula: step, gradient: false },
-    ...{ values: [few, some], dtypes: floats },
+    name: "heaviside",
+    compute: library.heaviside,
+    formula: step,
+    gradient: false,
+    values: [few, some],
+    dtypes: floats,
   },
 ];
 
@@ -98,7 +108,11 @@ const withNaN = sampleOf("NaN", [Number.NaN, 1, Number.NaN, 0], [1, Number.NaN, 
 
 const rowOf = ({ name, compute, formula, ulps = 0, values, gradient = true, dtypes = floats, magnitude }: Row) =>
   ({
-    ...{ name, dtypes, gradient, elementwise: true, accuracy: { ulps } },
+    name,
+    dtypes,
+    gradient,
+    elementwise: true,
+    accuracy: { ulps },
     compute: ([a, b]) => compute(a, b),
     // This comparison ignores the sign of a NaN.
     samples: [...binarySamples(...(values ?? [])), special, ...(name === "copysign" ? [] : [withNaN])],
@@ -142,7 +156,10 @@ testTable(
     ] as const
   ).map(
     ([name, compute, formula]): OperationRow => ({
-      ...{ name, dtypes: integers, gradient: false, accuracy: { ulps: 0 } },
+      name,
+      dtypes: integers,
+      gradient: false,
+      accuracy: { ulps: 0 },
       compute: ([a, b]) => compute(a, b),
       samples: [
         ...binarySamples(),
@@ -178,7 +195,9 @@ describe.each(tested)("special functions of two numbers on %s", (backend) => {
     expect(valuesOf(library.nextafter, [2 ** -149, -(2 ** -149)], [-1, 1])).toEqual([0, -0]);
     expect(valuesOf(library.nextafter, [3.4028234663852886e38, oo], [oo, 0])).toEqual([oo, 3.4028234663852886e38]);
     expect(valuesOf(library.nextafter, [65504, 1, 1, 2], [oo, 0, 2, 0], "float16")).toEqual([
-      ...[oo, 1 - 2 ** -11, 1 + 2 ** -10],
+      oo,
+      1 - 2 ** -11,
+      1 + 2 ** -10,
       2 - 2 ** -10,
     ]);
   });

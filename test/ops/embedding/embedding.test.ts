@@ -26,7 +26,9 @@ const modes: readonly BagMode[] = ["sum", "mean", "max"];
 const ROWS = 9;
 
 const indicesOf = (shape: readonly number[], layout: Layout = "contiguous", dtype: DType = "int64"): OperandSpec => ({
-  ...{ shape, layout, dtype },
+  shape,
+  layout,
+  dtype,
   values: { integers: [0, ROWS - 1] },
 });
 

@@ -83,7 +83,9 @@ const rows: readonly Row[] = [
   { name: "flip", compute: ({ x }) => library.flip(x, [0, 1]), kernels: ["copy 1"], elements: SIZE },
   { name: "roll of all", compute: ({ x }) => library.roll(x, 5), kernels: ["copy 2"], elements: SIZE },
   {
-    ...{ name: "roll of two axes", kernels: ["copy 4"], elements: SIZE },
+    name: "roll of two axes",
+    kernels: ["copy 4"],
+    elements: SIZE,
     compute: ({ x }) => library.roll(x, [5, 3], { dims: [0, 1] }),
   },
   {
@@ -98,15 +100,24 @@ const rows: readonly Row[] = [
   { name: "tril", compute: ({ x }) => library.tril(x), kernels: ["triangle 1"], elements: triangle },
   { name: "triu", compute: ({ x }) => library.triu(x), kernels: ["triangle 1"], elements: SIZE - triangle + ROWS },
   {
-    ...{ name: "gather", kernels: ["find_out_of_range 1", "gather 1"], elements: SIZE, indices: 2 * SIZE },
+    name: "gather",
+    kernels: ["find_out_of_range 1", "gather 1"],
+    elements: SIZE,
+    indices: 2 * SIZE,
     compute: ({ x, index }) => library.gather(x, index, { dim: 1 }),
   },
   {
-    ...{ name: "indexSelect", kernels: ["find_out_of_range 1", "gather 1"], elements: SIZE, indices: ROWS + SIZE },
+    name: "indexSelect",
+    kernels: ["find_out_of_range 1", "gather 1"],
+    elements: SIZE,
+    indices: ROWS + SIZE,
     compute: ({ x, places }) => library.indexSelect(x, places, { dim: 0 }),
   },
   {
-    ...{ name: "oneHot", kernels: ["find_out_of_range 1", "one_hot 1"], elements: 0, indices: ROWS + ROWS * 100 },
+    name: "oneHot",
+    kernels: ["find_out_of_range 1", "one_hot 1"],
+    elements: 0,
+    indices: ROWS + ROWS * 100,
     compute: ({ places }) => library.oneHot(places, { numClasses: 100 }),
   },
 ];

@@ -35,7 +35,9 @@ interface Options {
 
 /** Indices of an axis of `size`. */
 const indices = (shape: readonly number[], size: number, layout: Layout, dtype: IndexDType): OperandSpec => ({
-  ...{ shape, layout, dtype },
+  shape,
+  layout,
+  dtype,
   values: { integers: [0, size - 1] },
 });
 
@@ -82,7 +84,10 @@ const triangle = (
     ...layouts.map((layout) => ({ inputs: [{ shape: highest, layout }], options: { diagonal: 1 } })),
     { name: "large", inputs: [{ shape: [129, 65] }], options: { diagonal: 1 } },
     {
-      ...{ name: "not finite", dtypes: floats, gradient: false, options: { diagonal: 0 } },
+      name: "not finite",
+      dtypes: floats,
+      gradient: false,
+      options: { diagonal: 0 },
       inputs: [{ shape: [3, 3], values: { list: [Number.NaN, Infinity, -Infinity, 1] } }],
     },
   ],
@@ -112,7 +117,10 @@ const maskedFills = (
   options: FillOptions,
   shapes: readonly (readonly [x: readonly number[], mask: readonly number[]])[],
 ): OperationRow<FillOptions> => ({
-  ...{ name, dtypes, gradient: true, accuracy: { ulps: 0 } },
+  name,
+  dtypes,
+  gradient: true,
+  accuracy: { ulps: 0 },
   compute: ([x, mask, value], { plain }) => maskedFill(x, mask as Tensor<"bool">, plain ?? value),
   samples: shapes.flatMap(([shape, mask]) =>
     layouts.map((layout, at) => ({

@@ -43,7 +43,8 @@ describe.each(tested)("scatterReduce on %s", (backend) => {
           const source = tensor([Number.NaN, 9, 7, -7, 5], { dtype });
           const found = scatterReduce(x, 0, tensor([0n, 0n, 1n, 2n, 2n]), source, reduce);
           expect(Array.from(found.dataSync() as Float32Array)).toEqual([
-            ...[Number.NaN, Number.NaN],
+            Number.NaN,
+            Number.NaN,
             ...(reduce === "amax" ? [5, 4] : [-7, 4]),
           ]);
         });

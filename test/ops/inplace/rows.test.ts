@@ -115,7 +115,8 @@ const others: Readonly<Record<string, Draw>> = {
   scatterAdd_: elements,
   scatterReduce_: (x, random) => [...elements(x, random), "amin"],
   scatter_: ({ shape, dtype }, random) => [
-    ...[0, indices(random, [1, shape[1]], shape[0])],
+    0,
+    indices(random, [1, shape[1]], shape[0]),
     random.integer(0, 1) === 0 ? 3 : drawn(random, [1, shape[1]], dtype),
   ],
   softplus_: () => [2, 5],

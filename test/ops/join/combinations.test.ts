@@ -153,13 +153,11 @@ describe.each(tested)("combinations and triangles on %s", (backend) => {
 
   test("the coordinates of triangles are right", () => {
     const sizes = [
-      ...[
-        [3, 3],
-        [2, 5],
-        [5, 2],
-        [0, 3],
-        [3, 0],
-      ],
+      [3, 3],
+      [2, 5],
+      [5, 2],
+      [0, 3],
+      [3, 0],
     ] as [number, number][];
     for (const [rows, columns] of sizes)
       for (const offset of [-6, -1, 0, 1, 6]) {

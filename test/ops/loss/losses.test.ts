@@ -97,7 +97,9 @@ function crossEntropyOracle(blocks: readonly Block[], options: Classes, round: R
 }
 
 const targetsOf = (shape: readonly number[], list: readonly number[], dtype: DType = "int64", layout?: Layout) => ({
-  ...{ shape, dtype, values: { list } },
+  shape,
+  dtype,
+  values: { list },
   ...(layout && { layout }),
 });
 

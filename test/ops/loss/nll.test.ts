@@ -49,7 +49,10 @@ test.each(tested)("drawn calls equal the formula, on %s", (backend) => {
       for (const [at, each] of expected.entries()) {
         const isNear = Math.abs(got[at] - each) <= roundings[dtype] * Math.max(1, Math.abs(each));
         expect([round, dtype, reduction, Number.isNaN(each) ? Number.isNaN(got[at]) : isNear]).toEqual([
-          ...[round, dtype, reduction, true],
+          round,
+          dtype,
+          reduction,
+          true,
         ]);
       }
     }

@@ -121,7 +121,10 @@ const rows = (dtype: "float32" | "int32"): Tensor[] => {
 };
 const parameters: Readonly<Record<string, number>> = { normP: 3, var: 1, std: 1 };
 const wholeResults: Readonly<Record<string, "int64" | "bool">> = {
-  ...{ sum: "int64", prod: "int64", all: "bool", any: "bool" },
+  sum: "int64",
+  prod: "int64",
+  all: "bool",
+  any: "bool",
 };
 const reduced = (name: string, [x]: readonly Tensor[]): Tensor => {
   const isTruth = name === "all" || name === "any";
@@ -204,8 +207,15 @@ export const loss: readonly Walk[] = [
 ];
 
 const coefficients = {
-  ...{ ...noCoefficients, stepSize: 0.7, l2: 0.1, momentum: 0.8, oneMinusBeta1: 0.3, oneMinusBeta2: 0.2 },
-  ...{ decoupledDecay: 0.05, biasCorrection: 1.3, eps: 1e-3 },
+  ...noCoefficients,
+  stepSize: 0.7,
+  l2: 0.1,
+  momentum: 0.8,
+  oneMinusBeta1: 0.3,
+  oneMinusBeta2: 0.2,
+  decoupledDecay: 0.05,
+  biasCorrection: 1.3,
+  eps: 1e-3,
 };
 
 /** The parameters after a step, and their state. */

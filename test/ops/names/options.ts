@@ -38,8 +38,14 @@ function attention(name: string, [q, k, v]: readonly Tensor[]): Tensor[] {
   // Rows are not contiguous in memory, except for `quads`.
   const inputs = name === "quads" ? own : own.map((operand) => strided(operand));
   const options = {
-    ...{ mask: { mask }, bias: { bias }, sinks: { sinks }, slopes: { alibi: [0.5, 0.1] }, softcap: { softcap: 1.5 } },
-    ...{ band: { window: 1 }, dropout: { dropout: 0.4 }, packed: { cuSeqlens: [0, 2, 6] } },
+    mask: { mask },
+    bias: { bias },
+    sinks: { sinks },
+    slopes: { alibi: [0.5, 0.1] },
+    softcap: { softcap: 1.5 },
+    band: { window: 1 },
+    dropout: { dropout: 0.4 },
+    packed: { cuSeqlens: [0, 2, 6] },
   }[name];
   const withSums = name === "gradLogSumExp" || name === "logSumExp";
   const results = flashAttention(inputs[0], inputs[1], inputs[2], { ...options, returnLogSumExp: true });

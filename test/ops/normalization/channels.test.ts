@@ -112,7 +112,11 @@ const rows: readonly OperationRow<Options>[] = (
     ["instanceNorm", [sampleOf([2, 2, 5, 3], 0, { kind: "instance", isAffine })]],
   ] as const
 ).map(([name, samples]) => ({
-  ...{ name, compute, oracle, samples, dtypes: floats },
+  name,
+  compute,
+  oracle,
+  samples,
+  dtypes: floats,
   accuracy: { flash: true },
   gradient: true,
   gradientRoundings: ([x]: readonly Block[]) => 8 * Math.log2(x.values.length + 2),
@@ -148,7 +152,8 @@ onEachBackend("far from zero, where a rounded mean would be off", () => {
 
 const wave = (shape: readonly number[], step: number, Values: typeof Float32Array | typeof Float64Array): Tensor =>
   tensor(new Values(Array.from({ length: elementCount(shape) }, (_, at) => Math.sin(at * step + 1))), {
-    ...{ shape, requiresGrad: true },
+    shape,
+    requiresGrad: true,
   });
 
 describe("norms of channels have gradients of gradients", () => {

@@ -67,22 +67,34 @@ interface Kind {
 const kinds: readonly Kind[] = [
   {
     name: "layerNorm",
-    ...{ reads: [1, 2], writes: [1, 1], statistics: 2, vectors: 2 },
+    reads: [1, 2],
+    writes: [1, 1],
+    statistics: 2,
+    vectors: 2,
     compute: ({ x, weight, bias }) => [layerNorm(x, { weight, bias })],
   },
   {
     name: "rmsNorm",
-    ...{ reads: [1, 2], writes: [1, 1], statistics: 1, vectors: 1 },
+    reads: [1, 2],
+    writes: [1, 1],
+    statistics: 1,
+    vectors: 1,
     compute: ({ x, weight }) => [rmsNorm(x, { weight })],
   },
   {
     name: "addLayerNorm",
-    ...{ reads: [2, 3], writes: [2, 1], statistics: 2, vectors: 2 },
+    reads: [2, 3],
+    writes: [2, 1],
+    statistics: 2,
+    vectors: 2,
     compute: ({ x, residual, weight, bias }) => Object.values(addLayerNorm(x, residual, { weight, bias })),
   },
   {
     name: "addRmsNorm",
-    ...{ reads: [2, 3], writes: [2, 1], statistics: 1, vectors: 1 },
+    reads: [2, 3],
+    writes: [2, 1],
+    statistics: 1,
+    vectors: 1,
     compute: ({ x, residual, weight }) => Object.values(addRmsNorm(x, residual, { weight })),
   },
 ];

@@ -191,17 +191,23 @@ const given = ({ eps, normalizedShape }: Options) => ({
 const kinds: readonly Kind[] = [
   {
     name: "layerNorm",
-    ...{ isCentered: true, eps: 1e-5, samples: layerSamples },
+    isCentered: true,
+    eps: 1e-5,
+    samples: layerSamples,
     compute: ({ x, weight, bias }, options) => [layerNorm(x!, { weight, bias, ...given(options) })],
   },
   {
     name: "rmsNorm",
-    ...{ isCentered: false, eps: 1e-6, samples: samplesOf(["x", "weight"]) },
+    isCentered: false,
+    eps: 1e-6,
+    samples: samplesOf(["x", "weight"]),
     compute: ({ x, weight }, options) => [rmsNorm(x!, { weight, ...given(options) })],
   },
   {
     name: "addLayerNorm",
-    ...{ isCentered: true, eps: 1e-5, samples: samplesOf(["x", "residual", "weight", "bias"]) },
+    isCentered: true,
+    eps: 1e-5,
+    samples: samplesOf(["x", "residual", "weight", "bias"]),
     compute: ({ x, residual, weight, bias }, options) => {
       const { out, sum } = addLayerNorm(x!, residual!, { weight, bias, ...given(options) });
       return [out, sum];
@@ -209,7 +215,9 @@ const kinds: readonly Kind[] = [
   },
   {
     name: "addRmsNorm",
-    ...{ isCentered: false, eps: 1e-6, samples: samplesOf(["x", "residual", "weight"]) },
+    isCentered: false,
+    eps: 1e-6,
+    samples: samplesOf(["x", "residual", "weight"]),
     compute: ({ x, residual, weight }, options) => {
       const { out, sum } = addRmsNorm(x!, residual!, { weight, ...given(options) });
       return [out, sum];

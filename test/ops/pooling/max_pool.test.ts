@@ -77,7 +77,10 @@ const onEachBackend = (name: string, body: () => void): void =>
 const each = (size: number, rank: number): number[] => new Array<number>(rank).fill(size);
 const layouts: readonly Layout[] = ["contiguous", "transposed", "strided", "offset", "reversed"];
 const plain = (kernel: readonly number[], rest: Partial<Options> = {}): Options => ({
-  ...{ kernel, stride: kernel, padding: each(0, kernel.length), dilation: each(1, kernel.length) },
+  kernel,
+  stride: kernel,
+  padding: each(0, kernel.length),
+  dilation: each(1, kernel.length),
   ...rest,
 });
 const variants: readonly (readonly [shape: readonly number[], options: Options])[] = [

@@ -72,10 +72,14 @@ for (const backend of tested)
           const values = of((slice) => placesIn(slice, isBetter).map((at) => slice[at]));
           const results = withStrict(true, () => withBackend(backend, () => compute(x, dim)));
           expect({ x: x.describe(), dim, list: numbers(results.indices) }).toEqual({
-            ...{ x: x.describe(), dim, list: places },
+            x: x.describe(),
+            dim,
+            list: places,
           });
           expect({ x: x.describe(), dim, list: numbers(results.values) }).toEqual({
-            ...{ x: x.describe(), dim, list: values },
+            x: x.describe(),
+            dim,
+            list: values,
           });
         }
       }

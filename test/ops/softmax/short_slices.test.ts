@@ -60,7 +60,10 @@ const logSoftmaxBack = (x: Slice, g: Slice): number[] => {
 
 /** The dtypes, each with the error that its roundings explain, relative to the larger of 1 and the result. */
 const roundings: Readonly<Partial<Record<DType, number>>> = {
-  ...{ float64: 1e-13, float32: 2 ** -19, float16: 2 ** -9, bfloat16: 2 ** -6 },
+  float64: 1e-13,
+  float32: 2 ** -19,
+  float16: 2 ** -9,
+  bfloat16: 2 ** -6,
 };
 const dtypes = Object.keys(roundings) as DType[];
 

@@ -97,7 +97,10 @@ const row = (
   compute: OperationRow<Options>["compute"],
   own: readonly Sample<Options>[],
 ): OperationRow<Options> => ({
-  ...{ name, compute, dtypes: all, samples: own },
+  name,
+  compute,
+  dtypes: all,
+  samples: own,
   oracle: ([x], options) => sorted(x, options),
   accuracy: { ulps: 0 },
   gradient: true,

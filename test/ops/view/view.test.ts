@@ -40,7 +40,9 @@ const moved = (
 
 /** A view that keeps the row-major order. */
 const reshaped = (name: string, shape: readonly number[], call: (x: Tensor) => Tensor, result: readonly number[]) => ({
-  ...{ name, shape, call },
+  name,
+  shape,
+  call,
   oracle: ({ values }: Block): Expected => ({ shape: result, values }),
 });
 
@@ -301,11 +303,14 @@ describe("reshape without a copy", () => {
     const factor = [2, 3, 4].find((divisor) => count % divisor === 0) ?? 1;
     const last = [3, 2].find((divisor) => (count / factor) % divisor === 0) ?? 1;
     return [
-      ...[[count], [1, count], [count, 1], [factor, count / factor], [count / factor, factor]],
-      ...[
-        [factor, count / factor / last, last],
-        [factor, 1, count / factor, 1],
-      ],
+      [count],
+      [1, count],
+      [count, 1],
+      [factor, count / factor],
+      [count / factor, factor],
+
+      [factor, count / factor / last, last],
+      [factor, 1, count / factor, 1],
     ];
   };
 

@@ -105,16 +105,24 @@ test.each([
 
 test("annotations are accepted, and do not constrain values", async () => {
   const annotations = {
-    ...{ $schema: "https://json-schema.org/draft/2020-12/schema", $id: "https://example.org/a", $comment: "none" },
-    ...{
-      $anchor: "a",
-      $dynamicAnchor: "b",
-      $vocabulary: { "https://example.org/b": true },
-      $defs: {},
-      definitions: {},
-    },
-    ...{ title: "A", description: "a number", default: "a", examples: ["b"], deprecated: true },
-    ...{ readOnly: true, writeOnly: true, contentEncoding: "base64", contentMediaType: "text/plain" },
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    $id: "https://example.org/a",
+    $comment: "none",
+
+    $anchor: "a",
+    $dynamicAnchor: "b",
+    $vocabulary: { "https://example.org/b": true },
+    $defs: {},
+    definitions: {},
+    title: "A",
+    description: "a number",
+    default: "a",
+    examples: ["b"],
+    deprecated: true,
+    readOnly: true,
+    writeOnly: true,
+    contentEncoding: "base64",
+    contentMediaType: "text/plain",
     contentSchema: { type: "string" },
   };
   for (const [key, value] of [...Object.entries(annotations), ["$schema", "http://json-schema.org/draft-07/schema#"]]) {

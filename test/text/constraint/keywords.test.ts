@@ -101,8 +101,10 @@ describe("limits of schemas apply", () => {
 
   const counted = (names: number, least: number) => ({ properties: properties(names), minProperties: least });
   const listed = (items: number, least: number) => ({
-    ...{ type: "array", prefixItems: Array.from({ length: items }, () => ({ type: ["null", "boolean"] })) },
-    ...{ contains: { type: "null" }, minContains: least },
+    type: "array",
+    prefixItems: Array.from({ length: items }, () => ({ type: ["null", "boolean"] })),
+    contains: { type: "null" },
+    minContains: least,
   });
   const impossible = { type: "object", properties: { a: false }, required: ["a"] };
 

@@ -173,7 +173,9 @@ test("numbers of properties are enforced: named ones, and others", async () => {
   await fc.assert(
     fc.asyncProperty(limit, limit, fc.nat(3), fc.boolean(), async (minProperties, maxProperties, named, isOpen) => {
       const own = {
-        ...{ type: "object", minProperties: minProperties ?? 0, maxProperties: maxProperties ?? 9 },
+        type: "object",
+        minProperties: minProperties ?? 0,
+        maxProperties: maxProperties ?? 9,
         properties: Object.fromEntries(names.slice(0, named).map((name) => [name, { type: "null" }])),
         additionalProperties: isOpen && { type: "null" },
       };

@@ -21,8 +21,15 @@ const [model, pairs, labels] = ["model", "pairs.jsonl", "labels.jsonl"].map((nam
   string,
 ];
 const shared: EncoderFlags = {
-  ...{ model, batch: 8, steps: 24, warmup: 2, evaluateEvery: 0, saveEvery: 0 },
-  ...{ learningRate: 3e-3, finalLearningRate: 1e-3, scale: 5 },
+  model,
+  batch: 8,
+  steps: 24,
+  warmup: 2,
+  evaluateEvery: 0,
+  saveEvery: 0,
+  learningRate: 3e-3,
+  finalLearningRate: 1e-3,
+  scale: 5,
 };
 const pairsOf = (own: EncoderFlags = {}) => encoderSettings({ ...shared, task: "embed", data: [pairs], ...own });
 const labelsOf = (own: EncoderFlags = {}) => encoderSettings({ ...shared, task: "classify", data: [labels], ...own });

@@ -30,7 +30,14 @@ beforeAll(async () => {
 async function trainedOn(backend: BackendName, flags: TuningFlags) {
   const session = await TuningSession.start(
     tuningSettings({
-      ...{ model, data: [data], lora: 2, context: 32, steps: 3, warmup: 1, batch: 2, learningRate: 2e-2 },
+      model,
+      data: [data],
+      lora: 2,
+      context: 32,
+      steps: 3,
+      warmup: 1,
+      batch: 2,
+      learningRate: 2e-2,
       ...{ evaluateEvery: 0, saveEvery: 0, sampleTokens: 2, backend },
       ...flags,
     }),

@@ -69,7 +69,9 @@ test("a run trains, resumes, generates, chats, and merges", async () => {
   const words = ["chat", model, "--adapter", adapter, "--temperature", "0", "--tokens", "6"];
   const chatting = Bun.spawn([...bunWords, "src/cli/orchard.ts", ...words], {
     ...({ stdout: "pipe", stderr: "pipe" } as const),
-    ...{ cwd: packageRoot, env: environment, stdin: Buffer.from("the 3\n") },
+    cwd: packageRoot,
+    env: environment,
+    stdin: Buffer.from("the 3\n"),
   });
   const said = await new Response(chatting.stdout).text();
   expect(await chatting.exited).toBe(0);

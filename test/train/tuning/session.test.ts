@@ -14,8 +14,18 @@ import { testFolder } from "../../support/folder.ts";
 const folder = testFolder("tuning");
 const [model, data] = [folder.file("model"), folder.file("chats.jsonl")];
 const base: TuningFlags = {
-  ...{ model, data: [data], lora: 4, context: 96, steps: 6, warmup: 1, batch: 3 },
-  ...{ learningRate: 2e-2, finalLearningRate: 2e-3, evaluateEvery: 0, saveEvery: 0, sampleTokens: 3 },
+  model,
+  data: [data],
+  lora: 4,
+  context: 96,
+  steps: 6,
+  warmup: 1,
+  batch: 3,
+  learningRate: 2e-2,
+  finalLearningRate: 2e-3,
+  evaluateEvery: 0,
+  saveEvery: 0,
+  sampleTokens: 3,
 };
 const settingsOf = (own: TuningFlags = {}) => tuningSettings({ ...base, ...own });
 const start = (own: TuningFlags = {}) => TuningSession.start(settingsOf(own));

@@ -11,7 +11,9 @@ const domains: Readonly<Record<string, Values>> = {
   ...named("log log2 log10 log1p sqrt rsqrt lgamma digamma mvlgamma", { low: 1.1, high: 9 }),
   ...named("asin acos atanh erfinv", { low: -0.95, high: 0.95 }),
   entr: { low: 0.05, high: 4 },
-  ...{ logit: { low: 0.05, high: 0.95 }, acosh: { low: 1.05, high: 9 }, reciprocal: { low: 0.5, high: 4 } },
+  logit: { low: 0.05, high: 0.95 },
+  acosh: { low: 1.05, high: 9 },
+  reciprocal: { low: 0.5, high: 4 },
 };
 
 /** Functions that PyTorch has in another module, or under another name. */

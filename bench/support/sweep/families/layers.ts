@@ -58,9 +58,16 @@ function convolutional(draw: Draw): Drawn {
   const [first, second, hidden] = [draw.size(4, 32), draw.size(4, 64), draw.size(16, 256)];
   const rest = ((side - 4) / 2 - 4) / 2;
   const layers = [
-    ...[["Conv2d", 1, first, 5], ["ReLU"], ["MaxPool2d", 2]],
-    ...[["Conv2d", first, second, 5], ["ReLU"], ["MaxPool2d", 2], ["Flatten"]],
-    ...[["Linear", second * rest * rest, hidden], ["ReLU"], ["Linear", hidden, 10]],
+    ["Conv2d", 1, first, 5],
+    ["ReLU"],
+    ["MaxPool2d", 2],
+    ["Conv2d", first, second, 5],
+    ["ReLU"],
+    ["MaxPool2d", 2],
+    ["Flatten"],
+    ["Linear", second * rest * rest, hidden],
+    ["ReLU"],
+    ["Linear", hidden, 10],
   ];
   const operands = [operand(draw, [batch, 1, side, side]), indices(draw, [batch], 10)];
   return { kind: "training", operands, args: layers, options: { optimizer: "AdamW" }, slack: 64 };

@@ -171,6 +171,18 @@ const ofPictures: Family = {
 };
 
 export const modules: Family = {
-  ...{ ...activations, ...losses, ...classified, ...convolutions, ...pools, ...lpPools, ...adaptivePools },
-  ...{ ...paddings, ...constantPaddings, ...channelNorms, ...dropouts, ...ofRows, ...ofIndices, ...ofPictures },
+  ...activations,
+  ...losses,
+  ...classified,
+  ...convolutions,
+  ...pools,
+  ...lpPools,
+  ...adaptivePools,
+  ...paddings,
+  ...constantPaddings,
+  ...channelNorms,
+  ...dropouts,
+  ...ofRows,
+  ...ofIndices,
+  ...ofPictures,
 };

@@ -109,7 +109,8 @@ export const rows: Family = {
     const [batch, ...others] = shape as [number, ...number[]];
     return {
       operands: [operand(draw, [batch + 1, ...others]), ...weights(draw, count)],
-      ...{ gradients: draw.chance(0.3), slack: 32 },
+      gradients: draw.chance(0.3),
+      slack: 32,
       ours: { args: [at(0)], options: { weight: at(1), bias: at(2), training: true } },
       theirs: { name: "nn.functional.batch_norm", args: [at(0), null, null, at(1), at(2), true] },
     };

@@ -127,7 +127,8 @@ const creations: Family = {
   ...each("dropout alphaDropout featureAlphaDropout", (draw, name) => ({
     operands: [operand(draw, draw.anyShape(undefined, 64, 3), { dtype: draw.float() })],
     args: [at(0), 0.3],
-    ...{ gradients: draw.chance(0.3), compared: null },
+    gradients: draw.chance(0.3),
+    compared: null,
     theirs: { name: `nn.functional.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}` },
   })),
   ...each("dropout1d dropout2d dropout3d", (draw, name) => {

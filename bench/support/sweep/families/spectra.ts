@@ -18,12 +18,17 @@ const norm = (draw: Draw) => ({ norm: draw.pick(["backward", "ortho", "forward"]
 const toComplex =
   (make: typeof line) =>
   (draw: Draw): Drawn => ({
-    ...{ operands: [make(draw)], options: norm(draw), compared: null },
+    operands: [make(draw)],
+    options: norm(draw),
+    compared: null,
   });
 const toReal =
   (make: typeof line) =>
   (draw: Draw): Drawn => ({
-    ...{ operands: [make(draw)], options: norm(draw), gradients: draw.chance(0.2), slack: SLACK },
+    operands: [make(draw)],
+    options: norm(draw),
+    gradients: draw.chance(0.2),
+    slack: SLACK,
   });
 
 const transforms: Family = {

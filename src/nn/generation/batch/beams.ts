@@ -52,7 +52,9 @@ export class BeamSearch {
     this.kept = Math.max(2, 1 + stopTokens.size) * numBeams;
     // all beams are equal at first, so only continuations of the first one are considered
     this.running = Array.from({ length: numBeams }, (_, from) => ({
-      ...{ tokens: prompt, from, score: from === 0 ? 0 : WORST },
+      tokens: prompt,
+      from,
+      score: from === 0 ? 0 : WORST,
     }));
     this.finished = this.running.map((beam) => ({ ...beam, score: WORST, isFinished: false }));
   }

@@ -67,7 +67,12 @@ const { temperature, topK, topP, minP, repetitionPenalty, maxTokens, stopTokens,
 
 /** @internal The named options of `generateBatch`. Options without a default here have the model's. */
 export const batchOptions = {
-  ...{ stopTokens, seed, generator, signal, topP, minP },
+  stopTokens,
+  seed,
+  generator,
+  signal,
+  topP,
+  minP,
   maxTokens: named(maxTokens.kind),
   temperature: named(temperature.kind),
   topK: named(topK.kind),
@@ -105,8 +110,16 @@ export interface BatchSettings {
 }
 
 const usual = {
-  ...{ maxTokens: 256, minTokens: 0, numBeams: 1, lengthPenalty: 1, earlyStopping: false, noRepeatNgramSize: 0 },
-  ...{ repetitionPenalty: 1, badWords: [], temperature: 0, topK: Infinity },
+  maxTokens: 256,
+  minTokens: 0,
+  numBeams: 1,
+  lengthPenalty: 1,
+  earlyStopping: false,
+  noRepeatNgramSize: 0,
+  repetitionPenalty: 1,
+  badWords: [],
+  temperature: 0,
+  topK: Infinity,
 } as const satisfies BatchDefaults & GenerateBatchOptions;
 
 /** Returns the options that are given. */
@@ -145,7 +158,9 @@ export function batchSettings(
     throw fail("notInVocabulary", `expected tokens from 0 to ${vocabularySize - 1}, got ${wrong}`);
   const penalties = { repetitionPenalty: 1, presencePenalty: 0, frequencyPenalty: 0, logitBias: new Map() };
   return {
-    ...{ ...settings, signal, stopTokens: new Set(settings.stopTokens) },
+    ...settings,
+    signal,
+    stopTokens: new Set(settings.stopTokens),
     sampling: { ...penalties, temperature, topK, topP, minP },
     generator: generator ?? new Generator(seed),
   };

@@ -44,7 +44,10 @@ export function weightsOf(owner: Module, suffix: string): DirectionWeights {
     (name) => Reflect.get(owner, `${name}${suffix}`) as Tensor | undefined,
   );
   return {
-    ...{ inputWeight: inputWeight!, hiddenWeight: hiddenWeight!, projection },
-    ...{ inputBias: inputBias ?? null, hiddenBias: hiddenBias ?? null },
+    inputWeight: inputWeight!,
+    hiddenWeight: hiddenWeight!,
+    projection,
+    inputBias: inputBias ?? null,
+    hiddenBias: hiddenBias ?? null,
   };
 }

@@ -3,7 +3,7 @@ import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { anObject, flag, listOf, someNumber } from "../../../core/kinds.ts";
 import { type Kind, named, unlisted } from "../../../core/parameters.ts";
-import { capture } from "../../../observe/capture.ts";
+import { currentCapture } from "../../../observe/capture.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
@@ -282,7 +282,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     if (!rotation) return null;
     const { chunk, temperature } = this.#description;
     if (chunk !== undefined || temperature || (rope && !isRelative(rope)))
-      capture?.unsupported("attention of a later token may have other operations");
+      currentCapture()?.unsupported("attention of a later token may have other operations");
     return cache.step({
       operands: [
         this.normalized(q, this.queryNorm),
@@ -290,7 +290,9 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
         this.normalized(v, this.valueNorm()),
       ],
       formula: { scale, softcap, window, rotation },
-      ...{ heads, kvHeads, headWidth },
+      heads,
+      kvHeads,
+      headWidth,
     });
   }
 

@@ -182,7 +182,11 @@ export interface KimiDeltaDescription {
 
 /** A placeholder for blocks without attention: no heads. */
 export const noAttention: AttentionDescription = {
-  ...{ heads: 0, keyValueHeads: 0, headWidth: 1, queryKeyValueBias: false, outputBias: false },
+  heads: 0,
+  keyValueHeads: 0,
+  headWidth: 1,
+  queryKeyValueBias: false,
+  outputBias: false,
 };
 
 /** A placeholder for blocks without a feed-forward: no hidden elements. */

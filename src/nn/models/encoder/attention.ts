@@ -114,7 +114,8 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
     const { ofKeys, ofQueries, shared } = projections;
     const project = (layer: Linear | QuantizedLinear | null) => this.split(layer!.forward(distances.embeddings));
     const scores = distanceScores(queries, keys, {
-      ...{ distances, scale: this.#description.scale! },
+      distances,
+      scale: this.#description.scale!,
       ofKeys: ofKeys ? project(shared ? this.key : this.distanceKey) : undefined,
       ofQueries: ofQueries ? project(shared ? this.query : this.distanceQuery) : undefined,
     });

@@ -57,7 +57,8 @@ export function ernieMoeFields(config: Settings): Derived {
   const last = end === -1 ? layers - 1 : end;
   const isSparse = (index: number) => (index + 1) % interval === 0 && index >= start && index <= last;
   return {
-    ...{ num_experts: config.whole("moe_num_experts"), num_experts_per_tok: config.whole("moe_k") },
+    num_experts: config.whole("moe_num_experts"),
+    num_experts_per_tok: config.whole("moe_k"),
     n_shared_experts: config.whole("moe_num_shared_experts", 0),
     mlp_layer_types: Array.from({ length: layers }, (_, index) => (isSparse(index) ? "sparse" : "dense")),
   };
@@ -78,8 +79,8 @@ export function llama4Fields(config: Settings): Derived {
   const isSparse = (index: number) => (Array.isArray(listed) ? listed.includes(index) : (index + 1) % step === 0);
   const unrotated = config.get("no_rope_layers");
   return {
-    ...{ moe_intermediate_size: config.whole("intermediate_size") },
-    ...{ intermediate_size: config.whole("intermediate_size_mlp") },
+    moe_intermediate_size: config.whole("intermediate_size"),
+    intermediate_size: config.whole("intermediate_size_mlp"),
     mlp_layer_types: Array.from({ length: layers }, (_, index) => (isSparse(index) ? "sparse" : "dense")),
     ...(Array.isArray(unrotated) && unrotated.length === 0 && { no_rope_layers: null }),
   };
@@ -110,7 +111,8 @@ function isChunked(config: Settings, index: number, isRotated: boolean): boolean
 
 /** LFM2 with experts uses `intermediate_size` unchanged. */
 export const lfm2MoeFields = (config: Settings): Derived => ({
-  ...{ rms_norm_eps: config.positive("norm_eps"), hidden_act: "silu" },
+  rms_norm_eps: config.positive("norm_eps"),
+  hidden_act: "silu",
   first_k_dense_replace: config.whole("num_dense_layers", 0),
 });
 
@@ -124,7 +126,8 @@ export function hyperclovaFields(config: Settings): Derived {
 
 /** Hunyuan 3 has other names for DeepSeek-V3's fields. */
 export const hyV3Fields = (config: Settings): Derived => ({
-  ...{ n_shared_experts: config.whole("num_shared_experts"), ...denseFirst(config) },
+  n_shared_experts: config.whole("num_shared_experts"),
+  ...denseFirst(config),
   routed_scaling_factor: config.number("router_scaling_factor"),
 });
 

@@ -17,7 +17,12 @@ export function expertsOf(row: NonNullable<Architecture["experts"]>, config: Set
   const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
   const { routerBias, epsilon, grouped, sigmoid, corrected } = row;
   return {
-    ...{ count, perToken, normalized, routerBias, epsilon, shared: besideOf(row, config) },
+    count,
+    perToken,
+    normalized,
+    routerBias,
+    epsilon,
+    shared: besideOf(row, config),
     ...(grouped && groupedOf(config, count)),
     ...(sigmoid && { scores: "sigmoid", corrected: config.flag("use_expert_bias", true) }),
     ...(sigmoid && { scale: config.numberIfAny("routed_scaling_factor") }),
@@ -37,8 +42,11 @@ function besideOf({ shared, beside }: NonNullable<Architecture["experts"]>, conf
 function groupedOf(config: Settings, count: number): Partial<ExpertsDescription> {
   const groups = groupsOf(config, count, 2);
   return {
-    ...{ scores: "sigmoid", corrected: true, scale: config.number("routed_scaling_factor") },
-    ...{ groups: groups.count > 1 ? groups : undefined, shared: sharedOf(config) },
+    scores: "sigmoid",
+    corrected: true,
+    scale: config.number("routed_scaling_factor"),
+    groups: groups.count > 1 ? groups : undefined,
+    shared: sharedOf(config),
   };
 }
 

@@ -23,9 +23,16 @@ export function falconH1StateSpace(config: Settings): StateSpaceDescription {
   if (heads % groups !== 0) throw config.wrong("mamba_n_groups", "a divisor of mamba_n_heads", groups);
   const isBefore = config.flag("mamba_norm_before_gate", false);
   return {
-    ...{ kind: "stateSpace", heads, headWidth: inner / heads, groups, stateSize: config.whole("mamba_d_state") },
-    ...{ kernel: config.whole("mamba_d_conv"), bias: config.flag("mamba_proj_bias", false), beside: true },
-    ...{ convolutionBias: config.flag("mamba_conv_bias", false), eps: config.positive("rms_norm_eps") },
+    kind: "stateSpace",
+    heads,
+    headWidth: inner / heads,
+    groups,
+    stateSize: config.whole("mamba_d_state"),
+    kernel: config.whole("mamba_d_conv"),
+    bias: config.flag("mamba_proj_bias", false),
+    beside: true,
+    convolutionBias: config.flag("mamba_conv_bias", false),
+    eps: config.positive("rms_norm_eps"),
     outputBias: config.flag("projectors_bias", false),
     norm: config.flag("mamba_rms_norm", false) ? (isBefore ? "beforeGate" : "afterGate") : "none",
     factors: {

@@ -45,7 +45,9 @@ export function gemma4Fields(config: Settings): Derived {
   if (config.get("rope_scaling") !== undefined)
     throw config.refused("unsupportedConfig", "rope_scaling is not a setting of gemma4_text; use rope_parameters");
   return {
-    ...{ ...unscaled, layer_types: kinds, use_bidirectional_attention: reach === "all" },
+    ...unscaled,
+    layer_types: kinds,
+    use_bidirectional_attention: reach === "all",
     ...(reach === "all" && { is_causal: false }),
     rope_parameters: config.get("rope_parameters") ?? gemma4Rotations,
   };
@@ -144,8 +146,11 @@ export function gemma4Parts(config: Settings, index: number, layer: LayerDescrip
   const isFull = (config.get("layer_types") as string[])[index] === FULL;
   const keysAsValues = isFull && config.flag("attention_k_eq_v");
   return {
-    ...{ ...described, attention: { ...described.attention, keysAsValues }, scaled: true },
-    ...{ layerInput: layerInputOf(config, layer.feedForward), beside: besideOf(config) },
+    ...described,
+    attention: { ...described.attention, keysAsValues },
+    scaled: true,
+    layerInput: layerInputOf(config, layer.feedForward),
+    beside: besideOf(config),
   };
 }
 
@@ -154,7 +159,10 @@ function besideOf(config: Settings): FeedForwardDescription | undefined {
   const [count, perToken] = [config.whole("num_experts"), config.whole("top_k_experts")];
   if (perToken > count) throw config.wrong("top_k_experts", `at most num_experts, ${count}`, perToken);
   return {
-    ...{ hidden: config.whole("moe_intermediate_size"), gated: true, fused: true, bias: false },
+    hidden: config.whole("moe_intermediate_size"),
+    gated: true,
+    fused: true,
+    bias: false,
     activation: activationOf(config, "hidden_activation"),
     experts: { count, perToken, normalized: true, expertScales: true },
   };

@@ -41,8 +41,12 @@ export function generationOf(folder: string): GenerationSettings {
   const ifSampled = (name: string) => (samples ? generation.positiveIfAny(name) : undefined);
   const stop = generation.get("eos_token_id") === undefined ? config : generation;
   return {
-    ...{ beginToken: token("bos_token_id"), paddingToken: token("pad_token_id"), stopTokens: tokensIn(stop) },
-    ...{ temperature: ifSampled("temperature"), topK: ifSampled("top_k"), topP: ifSampled("top_p") },
+    beginToken: token("bos_token_id"),
+    paddingToken: token("pad_token_id"),
+    stopTokens: tokensIn(stop),
+    temperature: ifSampled("temperature"),
+    topK: ifSampled("top_k"),
+    topP: ifSampled("top_p"),
     repetitionPenalty: generation.positiveIfAny("repetition_penalty"),
   };
 }
@@ -64,8 +68,13 @@ export function generationOfGguf({ metadata }: GgufReader): GenerationSettings {
   };
   const ends = [token("eos"), token("eot"), token("eom")].filter((token) => token !== undefined);
   return {
-    ...{ beginToken: token("bos"), stopTokens: [...new Set(ends)], paddingToken: token("padding") },
-    ...{ temperature: undefined, topK: undefined, topP: undefined, repetitionPenalty: undefined },
+    beginToken: token("bos"),
+    stopTokens: [...new Set(ends)],
+    paddingToken: token("padding"),
+    temperature: undefined,
+    topK: undefined,
+    topP: undefined,
+    repetitionPenalty: undefined,
   };
 }
 

@@ -17,14 +17,41 @@ import { Settings } from "./settings.ts";
 
 /** llama.cpp's names of architectures. It also uses `llama` for Mistral and Mixtral. */
 export const ggufArchitectures: Readonly<Record<string, ArchitectureName>> = {
-  ...{ gpt2: "gpt2", llama: "llama", qwen2: "qwen2", qwen3: "qwen3", qwen3moe: "qwen3_moe", gemma2: "gemma2" },
-  ...{ gemma3: "gemma3_text", phi3: "phi3", olmo2: "olmo2", smollm3: "smollm3", olmo: "olmo", granite: "granite" },
-  ...{ gemma: "gemma", phi2: "phi", chatglm: "glm", glm4: "glm4", "command-r": "cohere", cohere2: "cohere2" },
-  ...{ nemotron: "nemotron", seed_oss: "seed_oss", ernie4_5: "ernie4_5", stablelm: "stablelm" },
-  ...{ starcoder2: "starcoder2", arcee: "arcee", exaone4: "exaone4", olmoe: "olmoe", granitemoe: "granitemoe" },
-  ...{ qwen2moe: "qwen2_moe", "gpt-oss": "gpt_oss", glm4moe: "glm4_moe", gptneox: "gpt_neox", falcon: "falcon" },
+  gpt2: "gpt2",
+  llama: "llama",
+  qwen2: "qwen2",
+  qwen3: "qwen3",
+  qwen3moe: "qwen3_moe",
+  gemma2: "gemma2",
+  gemma3: "gemma3_text",
+  phi3: "phi3",
+  olmo2: "olmo2",
+  smollm3: "smollm3",
+  olmo: "olmo",
+  granite: "granite",
+  gemma: "gemma",
+  phi2: "phi",
+  chatglm: "glm",
+  glm4: "glm4",
+  "command-r": "cohere",
+  cohere2: "cohere2",
+  nemotron: "nemotron",
+  seed_oss: "seed_oss",
+  ernie4_5: "ernie4_5",
+  stablelm: "stablelm",
+  starcoder2: "starcoder2",
+  arcee: "arcee",
+  exaone4: "exaone4",
+  olmoe: "olmoe",
+  granitemoe: "granitemoe",
+  qwen2moe: "qwen2_moe",
+  "gpt-oss": "gpt_oss",
+  glm4moe: "glm4_moe",
+  gptneox: "gpt_neox",
+  falcon: "falcon",
   // the language models of Qwen's vision-language models; for text, M-RoPE equals RoPE
-  ...{ qwen2vl: "qwen2", qwen3vl: "qwen3" },
+  qwen2vl: "qwen2",
+  qwen3vl: "qwen3",
 };
 
 /** Architectures whose rows of queries and keys llama.cpp's converter reorders, so that adjacent elements rotate. */
@@ -102,13 +129,16 @@ function adapted(context: Context, layer: LayerDescription, index: number): Laye
   const isEven = lengthening !== undefined && scaling?.type === "yarn";
   const interleaved = reordered.has(name) || attention.rope?.interleaved;
   const rope = attention.rope && {
-    ...{ ...attention.rope, interleaved },
+    ...attention.rope,
+    interleaved,
     scaling: isEven ? { ...scaling, attentionFactor: 1 } : scaling,
   };
   return {
     ...layer,
     attention: {
-      ...{ ...attention, rope, fused: attention.heads > 0 && has("attn_qkv.weight") },
+      ...attention,
+      rope,
+      fused: attention.heads > 0 && has("attn_qkv.weight"),
       scale: lengthening === undefined ? attention.scale : attention.scale! * lengthening ** 2,
     },
     feedForward: {
@@ -140,7 +170,10 @@ function describe(context: Context): DecoderDescription {
   const width = settings.whole("embedding_length");
   const isPlain = row.norm !== undefined;
   return {
-    ...{ architecture: name, vocabularySize, width, contextLength: settings.whole("context_length") },
+    architecture: name,
+    vocabularySize,
+    width,
+    contextLength: settings.whole("context_length"),
     norm: isPlain
       ? plainNormOf(context)
       : { kind: "rmsNorm", eps: settings.positive("attention.layer_norm_rms_epsilon") },
@@ -180,10 +213,12 @@ function layerOf(context: Context, index: number): LayerDescription {
     attention: attentionOf(context, index),
     feedForward: {
       hidden: experts ? (settings.wholeIfAny("expert_feed_forward_length") ?? hidden) : hidden,
-      ...{ gated: !row.plain, activation: row.activation ?? "silu" },
+      gated: !row.plain,
+      activation: row.activation ?? "silu",
       // the converter splits the fused weight of experts
       fused: Boolean(row.fused) && !row.plain && !experts,
-      ...{ bias: has("ffn_down.bias") || has("ffn_down_exps.bias"), experts },
+      bias: has("ffn_down.bias") || has("ffn_down_exps.bias"),
+      experts,
       // llama.cpp has no settings for a clamped gate
       clamped: row.clampedGate ? { alpha: 1.702, limit: 7 } : undefined,
     },
@@ -207,7 +242,9 @@ function expertsOf({ file, name, settings }: Context, index: number): ExpertsDes
   const isGrouped = rowOf(name).experts?.grouped === true;
   return {
     routerBias: file.has(`${block}.ffn_gate_inp.bias`),
-    ...{ count, perToken, normalized: settings.flag("expert_weights_norm", !unnormalized.has(name)) },
+    count,
+    perToken,
+    normalized: settings.flag("expert_weights_norm", !unnormalized.has(name)),
     ...(isGrouped && { scores: "sigmoid", corrected: true, scale: settings.positiveIfAny("expert_weights_scale") }),
     groups: groups.count > 1 ? { ...groups, chosen: settings.whole("expert_group_used_count") } : undefined,
     shared: hidden === undefined ? undefined : { hidden, gated: file.has(`${block}.ffn_gate_inp_shexp.weight`) },
@@ -228,7 +265,11 @@ function attentionOf(context: Context, index: number): AttentionDescription {
   if (heads % keyValueHeads !== 0)
     throw settings.wrong("attention.head_count", `a multiple of ${keyValueHeads}`, heads);
   return {
-    ...{ heads, keyValueHeads, headWidth, window, fused: has("attn_qkv.weight") },
+    heads,
+    keyValueHeads,
+    headWidth,
+    window,
+    fused: has("attn_qkv.weight"),
     queryKeyNorm: row.queryKeyNormField === undefined || has("attn_q_norm.weight") ? row.queryKeyNorm : undefined,
     sinks: has("attn_sinks.weight"),
     clip: settings.positiveIfAny("attention.clamp_kqv"),
@@ -297,8 +338,10 @@ function factorsOf({ file, settings }: Context): RopeDescription["scaling"] {
   const originalContextLength =
     settings.wholeIfAny("rope.scaling.original_context_length") ?? settings.whole("context_length");
   return {
-    ...{ type: "longrope", long: valuesOf(file, "rope_factors_long.weight"), originalContextLength },
-    ...{ short: valuesOf(file, "rope_factors_short.weight") },
+    type: "longrope",
+    long: valuesOf(file, "rope_factors_long.weight"),
+    originalContextLength,
+    short: valuesOf(file, "rope_factors_short.weight"),
     attentionFactor: settings.positiveIfAny("rope.scaling.attn_factor") ?? 1,
   };
 }

@@ -15,13 +15,23 @@ export const ggufStreams = {
 
 /** Parts of a block of Gemma 3n and Gemma 4. */
 const gemma = {
-  ...{ "layerInput.gate": "inp_gate", "layerInput.projection": "proj", "layerInput.norm": "post_norm" },
-  ...{ scale: "layer_output_scale", "altUp.router": "altup_router", "altUp.routerNorm": "altup_router_norm" },
-  ...{ "altUp.prediction": "altup_predict_coef", "altUp.correction": "altup_correct_coef" },
-  ...{ "altUp.scale": "altup_correct_scale", "lowRank.left": "laurel_l", "lowRank.right": "laurel_r" },
-  ...{ "lowRank.norm": "laurel_post_norm", "beside.mlpNorm": "post_ffw_norm_1" },
-  ...{ "beside.inputNorm": "pre_ffw_norm_2", "beside.outputNorm": "post_ffw_norm_2" },
-  ...{ "beside.routerScale": "ffn_gate_inp.scale", "beside.experts.router": "ffn_gate_inp" },
+  "layerInput.gate": "inp_gate",
+  "layerInput.projection": "proj",
+  "layerInput.norm": "post_norm",
+  scale: "layer_output_scale",
+  "altUp.router": "altup_router",
+  "altUp.routerNorm": "altup_router_norm",
+  "altUp.prediction": "altup_predict_coef",
+  "altUp.correction": "altup_correct_coef",
+  "altUp.scale": "altup_correct_scale",
+  "lowRank.left": "laurel_l",
+  "lowRank.right": "laurel_r",
+  "lowRank.norm": "laurel_post_norm",
+  "beside.mlpNorm": "post_ffw_norm_1",
+  "beside.inputNorm": "pre_ffw_norm_2",
+  "beside.outputNorm": "post_ffw_norm_2",
+  "beside.routerScale": "ffn_gate_inp.scale",
+  "beside.experts.router": "ffn_gate_inp",
   "beside.experts.scales": "ffn_down_exps.scale",
   "beside.experts.experts.#.gateUp": "ffn_gate_up_exps",
   "beside.experts.experts.#.gate": "ffn_gate_exps",
@@ -31,31 +41,50 @@ const gemma = {
 
 /** Parts of latent attention, without the projection of queries. */
 const latent = {
-  ...{ "attention.latent.queryDown": "attn_q_a", "attention.latent.queryNorm": "attn_q_a_norm" },
-  ...{ "attention.latent.keyValueDown": "attn_kv_a_mqa", "attention.latent.keyValueNorm": "attn_kv_a_norm" },
+  "attention.latent.queryDown": "attn_q_a",
+  "attention.latent.queryNorm": "attn_q_a_norm",
+  "attention.latent.keyValueDown": "attn_kv_a_mqa",
+  "attention.latent.keyValueNorm": "attn_kv_a_norm",
   "attention.latent.keyValue": "attn_kv_b",
 } as const;
 
 const stateSpace = {
-  ...{ "mixer.input": "ssm_in", "mixer.convolution": "ssm_conv1d", "mixer.stepBias": "ssm_dt.bias" },
-  ...{ "mixer.logDecay": "ssm_a", "mixer.skip": "ssm_d", "mixer.norm": "ssm_norm", "mixer.output": "ssm_out" },
+  "mixer.input": "ssm_in",
+  "mixer.convolution": "ssm_conv1d",
+  "mixer.stepBias": "ssm_dt.bias",
+  "mixer.logDecay": "ssm_a",
+  "mixer.skip": "ssm_d",
+  "mixer.norm": "ssm_norm",
+  "mixer.output": "ssm_out",
 } as const;
 
 const recurrent: Readonly<Record<RecurrentDescription["kind"], Readonly<Record<string, string>>>> = {
   shortConvolution: {
-    ...{ "mixer.input": "shortconv.in_proj", "mixer.convolution": "shortconv.conv" },
+    "mixer.input": "shortconv.in_proj",
+    "mixer.convolution": "shortconv.conv",
     "mixer.output": "shortconv.out_proj",
   },
   stateSpace,
   kimiDelta: {
-    ...{ ...stateSpace, "mixer.query": "attn_q", "mixer.key": "attn_k", "mixer.value": "attn_v" },
-    ...{ "mixer.queryConvolution": "ssm_conv1d_q", "mixer.keyConvolution": "ssm_conv1d_k" },
-    ...{ "mixer.valueConvolution": "ssm_conv1d_v", "mixer.forgetDown": "ssm_f_a", "mixer.forgetUp": "ssm_f_b" },
-    ...{ "mixer.strengths": "ssm_beta", "mixer.gateDown": "ssm_g_a", "mixer.gateUp": "ssm_g_b" },
+    ...stateSpace,
+    "mixer.query": "attn_q",
+    "mixer.key": "attn_k",
+    "mixer.value": "attn_v",
+    "mixer.queryConvolution": "ssm_conv1d_q",
+    "mixer.keyConvolution": "ssm_conv1d_k",
+    "mixer.valueConvolution": "ssm_conv1d_v",
+    "mixer.forgetDown": "ssm_f_a",
+    "mixer.forgetUp": "ssm_f_b",
+    "mixer.strengths": "ssm_beta",
+    "mixer.gateDown": "ssm_g_a",
+    "mixer.gateUp": "ssm_g_b",
     "mixer.output": "attn_output",
   },
   deltaNet: {
-    ...{ ...stateSpace, "mixer.input": "attn_qkv", "mixer.gate": "attn_gate", "mixer.strengths": "ssm_beta" },
+    ...stateSpace,
+    "mixer.input": "attn_qkv",
+    "mixer.gate": "attn_gate",
+    "mixer.strengths": "ssm_beta",
     "mixer.rates": "ssm_alpha",
   },
 };
@@ -64,7 +93,7 @@ const recurrent: Readonly<Record<RecurrentDescription["kind"], Readonly<Record<s
 export const ggufParts = (name: ArchitectureName, layer: LayerDescription): Readonly<Record<string, string>> => ({
   ...gemma,
   ...latent,
-  ...{ "attention.latent.query": layer.attention.latent?.queryRank ? "attn_q_b" : "attn_q" },
+  "attention.latent.query": layer.attention.latent?.queryRank ? "attn_q_b" : "attn_q",
   "attention.gate": "attn_q",
   ...(layer.recurrent && recurrent[layer.recurrent.kind]),
   ...(name === "qwen3_next" && { "mixer.strengths": "ssm_ba", "mixer.rates": "ssm_ba" }),

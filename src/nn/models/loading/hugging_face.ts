@@ -82,14 +82,12 @@ const sameNames: Readonly<Record<string, ArchitectureName>> = { kimi_k2: "deepse
 
 /** Vision-language models whose text part can be loaded alone, with the architecture of this part. */
 const textParts: Readonly<Record<string, ArchitectureName>> = {
-  ...{
-    gemma3: "gemma3_text",
-    gemma3n: "gemma3n_text",
-    gemma4: "gemma4_text",
-    llama4: "llama4_text",
-    qwen3_5: "qwen3_5_text",
-    qwen3_5_moe: "qwen3_5_moe_text",
-  },
+  gemma3: "gemma3_text",
+  gemma3n: "gemma3n_text",
+  gemma4: "gemma4_text",
+  llama4: "llama4_text",
+  qwen3_5: "qwen3_5_text",
+  qwen3_5_moe: "qwen3_5_moe_text",
 };
 
 const aliases: Readonly<Record<string, ArchitectureName>> = { ...sameNames, ...textParts };
@@ -151,8 +149,12 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
   });
   const contextLength = stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope);
   return {
-    ...{ architecture, vocabularySize: config.whole("vocab_size"), width },
-    ...{ contextLength, layers, tied: isTied(row, config) },
+    architecture,
+    vocabularySize: config.whole("vocab_size"),
+    width,
+    contextLength,
+    layers,
+    tied: isTied(row, config),
     norm: normOf(row, config),
     embeddingScale:
       row.multipliers || row.besideAttention
@@ -169,7 +171,8 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
 }
 
 const layerInputsOf = (width: number, config: Settings): DecoderDescription["layerInputs"] => ({
-  ...{ vocabularySize: config.whole("vocab_size_per_layer_input"), width },
+  vocabularySize: config.whole("vocab_size_per_layer_input"),
+  width,
 });
 
 /** Whether the head shares the embedding's weight. @throws {ArgumentError} if such a head has a bias. */
@@ -229,16 +232,16 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
   const rotation = row.latentRotates === false ? undefined : layerRope(row, config, false, rotated);
   const bias = config.flag("attention_bias");
   return {
-    ...{
-      heads,
-      keyValueHeads: heads,
-      headWidth,
-      queryKeyValueBias: bias,
-      outputBias: bias,
-      ...reachOf(config, undefined),
-    },
+    heads,
+    keyValueHeads: heads,
+    headWidth,
+    queryKeyValueBias: bias,
+    outputBias: bias,
+    ...reachOf(config, undefined),
     latent: {
-      ...{ queryRank: config.wholeIfAny("q_lora_rank"), rank: config.whole("kv_lora_rank"), rotated },
+      queryRank: config.wholeIfAny("q_lora_rank"),
+      rank: config.whole("kv_lora_rank"),
+      rotated,
       valueWidth: config.whole("v_head_dim"),
     },
     scale: (rotation ? latentScale(row, config) : 1) / Math.sqrt(headWidth),
@@ -289,11 +292,16 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
   const rope = isRotated ? layerRope(row, config, window !== undefined, headWidth) : undefined;
   if (rope && row.wholeRotation) wholeRotation(rope, config);
   return {
-    ...{ heads, keyValueHeads, headWidth, ...reachOf(config, window) },
+    heads,
+    keyValueHeads,
+    headWidth,
+    ...reachOf(config, window),
     queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
     outputBias: hasBias(row.biases?.output, "attention_bias", config),
-    ...{ fused: row.fused === true, queryKeyNorm: queryKeyNormOf(row, config, headWidth) },
-    ...{ sinks: row.sinks, gated: row.gatedHeads },
+    fused: row.fused === true,
+    queryKeyNorm: queryKeyNormOf(row, config, headWidth),
+    sinks: row.sinks,
+    gated: row.gatedHeads,
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
     softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
@@ -355,7 +363,7 @@ function rotationOf(row: Architecture, config: Settings): Settings | undefined {
 /** With two kinds of layers, `rope_scaling` applies to those without a window. */
 function layerRope(row: Architecture, config: Settings, isSliding: boolean, headWidth: number) {
   const base = () => config.positive(row.baseField ?? "rope_theta");
-  const context: RopeContext = { ...{ config, row, headWidth, base } };
+  const context: RopeContext = { config, row, headWidth, base };
   if (row.localBase === undefined) return ropeOf(rotationOf(row, config), context);
   const [older, all] = [config.inner("rope_scaling"), config.inner("rope_parameters")];
   if (all) checkKeys(all, (key) => key in kindsOfLayers, "is not a layer type");

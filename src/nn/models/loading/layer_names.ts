@@ -16,15 +16,24 @@ export const streamNames = {
 
 /** The names of parts of a block that only Gemma 3n and Gemma 4 have. */
 export const gemmaParts = {
-  ...{ "layerInput.gate": "per_layer_input_gate", "layerInput.projection": "per_layer_projection" },
-  ...{ "layerInput.norm": "post_per_layer_input_norm", scale: "layer_scalar" },
-  ...{ "altUp.router": "altup.modality_router", "altUp.routerNorm": "altup.router_norm" },
-  ...{ "altUp.prediction": "altup.prediction_coefs", "altUp.correction": "altup.correction_coefs" },
-  ...{ "altUp.scale": "altup.correct_output_scale", "lowRank.left": "laurel.linear_left" },
-  ...{ "lowRank.right": "laurel.linear_right", "lowRank.norm": "laurel.post_laurel_norm" },
-  ...{ "beside.mlpNorm": "post_feedforward_layernorm_1", "beside.inputNorm": "pre_feedforward_layernorm_2" },
-  ...{ "beside.outputNorm": "post_feedforward_layernorm_2", "beside.routerScale": "router.scale" },
-  ...{ "beside.experts.router": "router.proj", "beside.experts.scales": "router.per_expert_scale" },
+  "layerInput.gate": "per_layer_input_gate",
+  "layerInput.projection": "per_layer_projection",
+  "layerInput.norm": "post_per_layer_input_norm",
+  scale: "layer_scalar",
+  "altUp.router": "altup.modality_router",
+  "altUp.routerNorm": "altup.router_norm",
+  "altUp.prediction": "altup.prediction_coefs",
+  "altUp.correction": "altup.correction_coefs",
+  "altUp.scale": "altup.correct_output_scale",
+  "lowRank.left": "laurel.linear_left",
+  "lowRank.right": "laurel.linear_right",
+  "lowRank.norm": "laurel.post_laurel_norm",
+  "beside.mlpNorm": "post_feedforward_layernorm_1",
+  "beside.inputNorm": "pre_feedforward_layernorm_2",
+  "beside.outputNorm": "post_feedforward_layernorm_2",
+  "beside.routerScale": "router.scale",
+  "beside.experts.router": "router.proj",
+  "beside.experts.scales": "router.per_expert_scale",
   "beside.experts.experts.#.gateUp": "experts.gate_up_proj",
   "beside.experts.experts.#.down": "experts.down_proj",
 } as const;
@@ -97,8 +106,12 @@ const latentAttention = {
 
 /** Names of Mamba 2's parameters, which Qwen3-Next also uses. */
 const stateNames = {
-  ...{ "mixer.convolution": "conv1d", "mixer.stepBias": "dt_bias", "mixer.logDecay": "A_log", "mixer.skip": "D" },
-  ...{ "mixer.norm": "norm", "mixer.output": "out_proj" },
+  "mixer.convolution": "conv1d",
+  "mixer.stepBias": "dt_bias",
+  "mixer.logDecay": "A_log",
+  "mixer.skip": "D",
+  "mixer.norm": "norm",
+  "mixer.output": "out_proj",
 } as const;
 
 const within = (prefix: string, names: Readonly<Record<string, string>>) =>
@@ -115,9 +128,14 @@ const graniteExperts = {
 
 /** Names of LFM2's layers. */
 const lfm2 = {
-  ...{ attentionNorm: "operator_norm", feedForwardNorm: "ffn_norm", "attention.output": "self_attn.out_proj" },
-  ...{ "attention.queryNorm": "self_attn.q_layernorm", "attention.keyNorm": "self_attn.k_layernorm" },
-  ...{ "mixer.input": "conv.in_proj", "mixer.convolution": "conv.conv", "mixer.output": "conv.out_proj" },
+  attentionNorm: "operator_norm",
+  feedForwardNorm: "ffn_norm",
+  "attention.output": "self_attn.out_proj",
+  "attention.queryNorm": "self_attn.q_layernorm",
+  "attention.keyNorm": "self_attn.k_layernorm",
+  "mixer.input": "conv.in_proj",
+  "mixer.convolution": "conv.conv",
+  "mixer.output": "conv.out_proj",
   "feedForward.gate": "feed_forward.w1",
   "feedForward.up": "feed_forward.w3",
   "feedForward.down": "feed_forward.w2",
@@ -125,19 +143,29 @@ const lfm2 = {
 
 /** Names of the separate projections in Qwen3.5's delta nets. */
 const deltaNetApart = {
-  ...{ "mixer.input": "in_proj_qkv", "mixer.gate": "in_proj_z", "mixer.strengths": "in_proj_b" },
+  "mixer.input": "in_proj_qkv",
+  "mixer.gate": "in_proj_z",
+  "mixer.strengths": "in_proj_b",
   "mixer.rates": "in_proj_a",
 } as const;
 
 /** Names of Kimi Linear's delta attention. */
 const kimiDelta = {
-  ...{ "mixer.query": "self_attn.q_proj", "mixer.key": "self_attn.k_proj", "mixer.value": "self_attn.v_proj" },
-  ...{ "mixer.queryConvolution": "self_attn.q_conv1d", "mixer.keyConvolution": "self_attn.k_conv1d" },
-  ...{ "mixer.valueConvolution": "self_attn.v_conv1d", "mixer.stepBias": "self_attn.dt_bias" },
-  ...{ "mixer.forgetDown": "self_attn.f_a_proj", "mixer.forgetUp": "self_attn.f_b_proj" },
-  ...{ "mixer.gateDown": "self_attn.g_a_proj", "mixer.gateUp": "self_attn.g_b_proj" },
-  ...{ "mixer.logDecay": "self_attn.A_log", "mixer.strengths": "self_attn.b_proj" },
-  ...{ "mixer.norm": "self_attn.o_norm", "mixer.output": "self_attn.o_proj" },
+  "mixer.query": "self_attn.q_proj",
+  "mixer.key": "self_attn.k_proj",
+  "mixer.value": "self_attn.v_proj",
+  "mixer.queryConvolution": "self_attn.q_conv1d",
+  "mixer.keyConvolution": "self_attn.k_conv1d",
+  "mixer.valueConvolution": "self_attn.v_conv1d",
+  "mixer.stepBias": "self_attn.dt_bias",
+  "mixer.forgetDown": "self_attn.f_a_proj",
+  "mixer.forgetUp": "self_attn.f_b_proj",
+  "mixer.gateDown": "self_attn.g_a_proj",
+  "mixer.gateUp": "self_attn.g_b_proj",
+  "mixer.logDecay": "self_attn.A_log",
+  "mixer.strengths": "self_attn.b_proj",
+  "mixer.norm": "self_attn.o_norm",
+  "mixer.output": "self_attn.o_proj",
 } as const;
 
 /** In Kimi Linear's layers without experts, published files and `transformers` name the feed-forward differently. */
@@ -154,26 +182,32 @@ export const mixtralExperts = {
 /** Names that differ from Llama's. */
 export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
   phi: {
-    ...{ "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
-    ...{ "attention.queryNorm": "self_attn.q_layernorm", "attention.keyNorm": "self_attn.k_layernorm" },
+    "attention.output": "self_attn.dense",
+    "feedForward.up": "mlp.fc1",
+    "feedForward.down": "mlp.fc2",
+    "attention.queryNorm": "self_attn.q_layernorm",
+    "attention.keyNorm": "self_attn.k_layernorm",
   },
   stablelm: {
     "attention.queryNorm": "self_attn.q_layernorm.norms.#",
     "attention.keyNorm": "self_attn.k_layernorm.norms.#",
   },
   glm4: {
-    ...{ attentionPostNorm: "post_self_attn_layernorm", feedForwardNorm: "post_attention_layernorm" },
+    attentionPostNorm: "post_self_attn_layernorm",
+    feedForwardNorm: "post_attention_layernorm",
     feedForwardPostNorm: "post_mlp_layernorm",
   },
   granitemoe: graniteExperts,
   granitemoehybrid: {
     ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
-    ...{ "feedForward.gateUp": "shared_mlp.input_linear", "feedForward.down": "shared_mlp.output_linear" },
+    "feedForward.gateUp": "shared_mlp.input_linear",
+    "feedForward.down": "shared_mlp.output_linear",
     ...graniteExperts,
   },
   granitemoeshared: graniteExperts,
   granitemoe_swa: {
-    ...{ ...graniteExperts, "feedForward.router": "block_sparse_moe.router" },
+    ...graniteExperts,
+    "feedForward.router": "block_sparse_moe.router",
     "feedForward.experts.#.gateUp": "block_sparse_moe.experts.gate_up_proj",
     "feedForward.experts.#.down": "block_sparse_moe.experts.down_proj",
   },
@@ -190,26 +224,37 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
   gpt_neox: { ...widened, ...oneProjection("attention.query_key_value"), "attention.output": "attention.dense" },
   falcon: {
-    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
+    ...widened,
+    ...oneProjection("self_attention.query_key_value"),
+    "attention.output": "self_attention.dense",
   },
   opt: {
-    ...{ attentionNorm: "self_attn_layer_norm", feedForwardNorm: "final_layer_norm" },
-    ...{ "attention.output": "self_attn.out_proj", "feedForward.up": "fc1", "feedForward.down": "fc2" },
+    attentionNorm: "self_attn_layer_norm",
+    feedForwardNorm: "final_layer_norm",
+    "attention.output": "self_attn.out_proj",
+    "feedForward.up": "fc1",
+    "feedForward.down": "fc2",
   },
   bloom: {
-    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
+    ...widened,
+    ...oneProjection("self_attention.query_key_value"),
+    "attention.output": "self_attention.dense",
   },
   lfm2,
   lfm2_moe: {
-    ...{ ...lfm2, "feedForward.router": "feed_forward.gate", "feedForward.correction": "feed_forward.expert" },
+    ...lfm2,
+    "feedForward.router": "feed_forward.gate",
+    "feedForward.correction": "feed_forward.expert",
     "feedForward.experts.#.gate": "feed_forward.experts.#.w1",
     "feedForward.experts.#.up": "feed_forward.experts.#.w3",
     "feedForward.experts.#.down": "feed_forward.experts.#.w2",
   },
   falcon_h1: {
     ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
-    ...{ feedForwardNorm: "pre_ff_layernorm", "feedForward.gate": "feed_forward.gate_proj" },
-    ...{ "feedForward.up": "feed_forward.up_proj", "feedForward.down": "feed_forward.down_proj" },
+    feedForwardNorm: "pre_ff_layernorm",
+    "feedForward.gate": "feed_forward.gate_proj",
+    "feedForward.up": "feed_forward.up_proj",
+    "feedForward.down": "feed_forward.down_proj",
   },
   mamba2: { attentionNorm: "norm", ...within("mixer", { ...stateNames, "mixer.input": "in_proj" }) },
   qwen3_next: {
@@ -222,17 +267,24 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "attention.gate": "self_attn.q_proj",
   },
   qwen3_5_moe_text: {
-    ...{ ...within("linear_attn", { ...stateNames, ...deltaNetApart }), ...sharedExpert("mlp.shared_expert") },
+    ...within("linear_attn", { ...stateNames, ...deltaNetApart }),
+    ...sharedExpert("mlp.shared_expert"),
     "attention.gate": "self_attn.q_proj",
   },
   gptj: {
-    ...{ attentionNorm: "ln_1", "attention.query": "attn.q_proj", "attention.key": "attn.k_proj" },
-    ...{ "attention.value": "attn.v_proj", "attention.output": "attn.out_proj" },
-    ...{ "feedForward.up": "mlp.fc_in", "feedForward.down": "mlp.fc_out" },
+    attentionNorm: "ln_1",
+    "attention.query": "attn.q_proj",
+    "attention.key": "attn.k_proj",
+    "attention.value": "attn.v_proj",
+    "attention.output": "attn.out_proj",
+    "feedForward.up": "mlp.fc_in",
+    "feedForward.down": "mlp.fc_out",
   },
   llama4_text: {
-    ...{ "feedForward.gate": "feed_forward.gate_proj", "feedForward.up": "feed_forward.up_proj" },
-    ...{ "feedForward.down": "feed_forward.down_proj", "feedForward.router": "feed_forward.router" },
+    "feedForward.gate": "feed_forward.gate_proj",
+    "feedForward.up": "feed_forward.up_proj",
+    "feedForward.down": "feed_forward.down_proj",
+    "feedForward.router": "feed_forward.router",
     ...sharedExpert("feed_forward.shared_expert"),
     "feedForward.experts.#.gate": "feed_forward.experts.gate_up_proj",
     "feedForward.experts.#.up": "feed_forward.experts.gate_up_proj",
@@ -246,26 +298,36 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   youtu: latentAttention,
   ernie4_5_moe: { ...sharedExpert("mlp.shared_experts"), "feedForward.correction": "mlp.moe_statics" },
   hyperclovax: {
-    ...{ attentionPostNorm: "post_norm1", feedForwardNorm: "post_attention_layernorm" },
+    attentionPostNorm: "post_norm1",
+    feedForwardNorm: "post_attention_layernorm",
     feedForwardPostNorm: "post_norm2",
   },
   exaone_moe: { ...sharedExpert("mlp.shared_experts"), "feedForward.correction": "mlp" },
   hy_v3: {
-    ...{ ...sharedExpert("mlp.shared_mlp"), "feedForward.router": "mlp.router.gate" },
+    ...sharedExpert("mlp.shared_mlp"),
+    "feedForward.router": "mlp.router.gate",
     "feedForward.correction": "mlp.expert",
   },
   kimi_linear: {
-    ...{ ...latentAttention, ...sharedExpert("block_sparse_moe.shared_experts"), ...kimiDelta },
-    ...{ "feedForward.router": "block_sparse_moe.gate", "feedForward.correction": "block_sparse_moe.gate" },
-    ...{ "feedForward.gate": either("gate_proj"), "feedForward.up": either("up_proj") },
+    ...latentAttention,
+    ...sharedExpert("block_sparse_moe.shared_experts"),
+    ...kimiDelta,
+    "feedForward.router": "block_sparse_moe.gate",
+    "feedForward.correction": "block_sparse_moe.gate",
+    "feedForward.gate": either("gate_proj"),
+    "feedForward.up": either("up_proj"),
     "feedForward.down": either("down_proj"),
     "feedForward.experts.#.gate": "block_sparse_moe.experts.#.w1",
     "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
     "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
   },
   mpt: {
-    ...{ attentionNorm: "norm_1", feedForwardNorm: "norm_2", "attention.queryKeyValue": "attn.Wqkv" },
-    ...{ "attention.output": "attn.out_proj", "feedForward.up": "ffn.up_proj", "feedForward.down": "ffn.down_proj" },
+    attentionNorm: "norm_1",
+    feedForwardNorm: "norm_2",
+    "attention.queryKeyValue": "attn.Wqkv",
+    "attention.output": "attn.out_proj",
+    "feedForward.up": "ffn.up_proj",
+    "feedForward.down": "ffn.down_proj",
   },
 };
 

@@ -75,8 +75,21 @@ const recurrentParts: Readonly<Record<RecurrentDescription["kind"], readonly str
   stateSpace: ["input", "convolution", "stepBias", "logDecay", "skip", "norm", "output"],
   deltaNet: ["input", "gate", "strengths", "rates", "convolution", "stepBias", "logDecay", "norm", "output"],
   kimiDelta: [
-    ...["query", "key", "value", "queryConvolution", "keyConvolution", "valueConvolution", "forgetDown", "forgetUp"],
-    ...["stepBias", "logDecay", "strengths", "gateDown", "gateUp", "norm", "output"],
+    "query",
+    "key",
+    "value",
+    "queryConvolution",
+    "keyConvolution",
+    "valueConvolution",
+    "forgetDown",
+    "forgetUp",
+    "stepBias",
+    "logDecay",
+    "strengths",
+    "gateDown",
+    "gateUp",
+    "norm",
+    "output",
   ],
 };
 
@@ -123,7 +136,11 @@ function projectionsOf({ fused, sharing, keysAsValues }: LayerDescription["atten
 /** Yields the parts of a block that only Gemma 3n and Gemma 4 have. */
 function* gemmaPathsOf({ layerInput, scaled, altUp, beside }: LayerDescription): Generator<string> {
   const isHere: Readonly<Record<string, unknown>> = {
-    ...{ layerInput, altUp, lowRank: altUp, beside, scale: scaled },
+    layerInput,
+    altUp,
+    lowRank: altUp,
+    beside,
+    scale: scaled,
   };
   for (const path of Object.keys(gemmaParts)) {
     if (!isHere[path.split(".")[0]]) continue;
@@ -378,21 +395,21 @@ const llamaCpp = (name: ArchitectureName): Names => ({
     "feedForward.experts.#.up": "ffn_up_exps",
     "feedForward.experts.#.down": "ffn_down_exps",
     "feedForward.correction": "exp_probs_b",
-    ...{ "feedForward.shared.gate": "ffn_gate_shexp", "feedForward.shared.up": "ffn_up_shexp" },
-    ...{ "feedForward.shared.down": "ffn_down_shexp", "feedForward.sharedGate": "ffn_gate_inp_shexp" },
+    "feedForward.shared.gate": "ffn_gate_shexp",
+    "feedForward.shared.up": "ffn_up_shexp",
+    "feedForward.shared.down": "ffn_down_shexp",
+    "feedForward.sharedGate": "ffn_gate_inp_shexp",
     ...ggufParts(name, layer),
   }),
 });
 
 /** llama.cpp's names of the norm before the feed-forward, where they differ from Llama's. */
 const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string>>> = {
-  ...{
-    seed_oss: "post_attention_norm",
-    gpt_oss: "post_attention_norm",
-    glm4_moe: "post_attention_norm",
-    falcon: "attn_norm",
-    qwen3_next: "post_attention_norm",
-    qwen3_5_text: "post_attention_norm",
-    qwen3_5_moe_text: "post_attention_norm",
-  },
+  seed_oss: "post_attention_norm",
+  gpt_oss: "post_attention_norm",
+  glm4_moe: "post_attention_norm",
+  falcon: "attn_norm",
+  qwen3_next: "post_attention_norm",
+  qwen3_5_text: "post_attention_norm",
+  qwen3_5_moe_text: "post_attention_norm",
 };

@@ -176,7 +176,9 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const made = bytesIn(becomes, count);
   const isUnpacked = stored.isComputed || (!isSame && !isDType(becomes));
   return {
-    ...{ ...target, becomes, isMapped: isMapped && !isRead },
+    ...target,
+    becomes,
+    isMapped: isMapped && !isRead,
     allocated: isMapped ? (isRead ? size : 0) : made,
     // converted on the host, from a copy of all values in float32 and one in the file's dtype
     temporary: isUnpacked ? 4 * count + size : 0,
@@ -252,7 +254,8 @@ export function reportOf(
     allocatedBytes,
     peakBytes: allocatedBytes + Math.max(0, ...steps.map((step) => step.temporary)),
     cacheBytesPerToken: model.cacheElements * bytesOf(dtype),
-    ...{ availableBytes, formats },
+    availableBytes,
+    formats,
   };
   return Object.defineProperty(report, "toString", { value: () => format(report), enumerable: false });
 }

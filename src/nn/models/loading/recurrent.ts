@@ -54,8 +54,13 @@ export function deltaNet(config: Settings, index: number): DeltaNetDescription |
   if (valueHeads % keyHeads !== 0)
     throw config.wrong("linear_num_value_heads", "a multiple of linear_num_key_heads", valueHeads);
   return {
-    ...{ kind: "deltaNet", apart: false, keyHeads, valueHeads, keyWidth: config.whole("linear_key_head_dim") },
-    ...{ valueWidth: config.whole("linear_value_head_dim"), kernel: config.whole("linear_conv_kernel_dim") },
+    kind: "deltaNet",
+    apart: false,
+    keyHeads,
+    valueHeads,
+    keyWidth: config.whole("linear_key_head_dim"),
+    valueWidth: config.whole("linear_value_head_dim"),
+    kernel: config.whole("linear_conv_kernel_dim"),
     eps: config.positive("rms_norm_eps"),
   };
 }
@@ -78,8 +83,11 @@ export function kimiDelta(config: Settings, index: number): KimiDeltaDescription
   if (!isKind(config, index, "linear_attention", "full_attention")) return undefined;
   checkSilu(config);
   return {
-    ...{ kind: "kimiDelta", heads: config.whole("linear_num_heads"), headWidth: config.whole("linear_head_dim") },
-    ...{ kernel: config.whole("linear_conv_kernel_dim"), eps: config.positive("rms_norm_eps") },
+    kind: "kimiDelta",
+    heads: config.whole("linear_num_heads"),
+    headWidth: config.whole("linear_head_dim"),
+    kernel: config.whole("linear_conv_kernel_dim"),
+    eps: config.positive("rms_norm_eps"),
   };
 }
 
@@ -123,9 +131,15 @@ export function stateSpace(config: Settings): StateSpaceDescription {
   if (heads % groups !== 0) throw config.wrong("n_groups", "a divisor of num_heads", groups);
   checkSilu(config);
   return {
-    ...{ kind: "stateSpace", heads, headWidth, groups, stateSize: config.whole("state_size") },
-    ...{ kernel: config.whole("conv_kernel"), bias: config.flag("use_bias") },
-    ...{ convolutionBias: config.flag("use_conv_bias"), eps: config.positive("layer_norm_epsilon") },
+    kind: "stateSpace",
+    heads,
+    headWidth,
+    groups,
+    stateSize: config.whole("state_size"),
+    kernel: config.whole("conv_kernel"),
+    bias: config.flag("use_bias"),
+    convolutionBias: config.flag("use_conv_bias"),
+    eps: config.positive("layer_norm_epsilon"),
     limits: limitsOf(config),
   };
 }
@@ -142,7 +156,10 @@ export function limitsOf(config: Settings): StateSpaceDescription["limits"] {
 
 /** The kinds of layers of Granite 4's hybrids; `transformers` 5 gives older names new ones. */
 const hybridKinds: Readonly<Record<string, boolean>> = {
-  ...{ linear_attention: true, mamba: true, full_attention: false, attention: false },
+  linear_attention: true,
+  mamba: true,
+  full_attention: false,
+  attention: false,
 };
 
 /** Granite 4's state space layers: those that `layer_types` lists, or all. */
@@ -167,9 +184,15 @@ export function hybridStateSpace(config: Settings, index: number): StateSpaceDes
   if (heads % groups !== 0) throw config.wrong("mamba_n_groups", "a divisor of mamba_n_heads", groups);
   checkSilu(config);
   return {
-    ...{ kind: "stateSpace", heads, headWidth: inner / heads, groups, stateSize: config.whole("mamba_d_state") },
-    ...{ kernel: config.whole("mamba_d_conv"), bias: config.flag("mamba_proj_bias", false) },
-    ...{ convolutionBias: config.flag("mamba_conv_bias", false), eps: config.positive("rms_norm_eps") },
+    kind: "stateSpace",
+    heads,
+    headWidth: inner / heads,
+    groups,
+    stateSize: config.whole("mamba_d_state"),
+    kernel: config.whole("mamba_d_conv"),
+    bias: config.flag("mamba_proj_bias", false),
+    convolutionBias: config.flag("mamba_conv_bias", false),
+    eps: config.positive("rms_norm_eps"),
     limits: limitsOf(config),
   };
 }
@@ -187,11 +210,17 @@ export function mamba2(config: Settings, count: number): DecoderDescription {
   if (!config.flag("is_causal"))
     throw config.refused("unsupportedConfig", "expected is_causal to be true, the only supported value, got false");
   return {
-    ...{ architecture: "mamba2", vocabularySize: config.whole("vocab_size"), width: config.whole("hidden_size") },
-    ...{ contextLength: UNLIMITED, tied: config.flag("tie_word_embeddings") },
+    architecture: "mamba2",
+    vocabularySize: config.whole("vocab_size"),
+    width: config.whole("hidden_size"),
+    contextLength: UNLIMITED,
+    tied: config.flag("tie_word_embeddings"),
     norm: { kind: "rmsNorm", eps: config.positive("layer_norm_epsilon") },
     layers: Array.from({ length: count }, () => ({
-      ...{ norms: "before", attention: noAttention, recurrent: stateSpace(config), feedForward: noFeedForward },
+      norms: "before",
+      attention: noAttention,
+      recurrent: stateSpace(config),
+      feedForward: noFeedForward,
     })),
   };
 }

@@ -40,15 +40,21 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
     return { type: "dynamic", factor: rope.positive("factor"), originalContextLength };
   },
   llama3: (rope, context) => ({
-    ...{ type: "llama3", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
+    type: "llama3",
+    factor: rope.positive("factor"),
+    originalContextLength: originalOf(rope, context),
     lowFrequencyFactor: rope.positive("low_freq_factor"),
     highFrequencyFactor: rope.positive("high_freq_factor"),
   }),
   // with two kinds of layers, `transformers` looks for `truncate` one level too high, so it never finds it
   yarn: (rope, context) => ({
-    ...{ type: "yarn", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
-    ...{ betaFast: rope.positiveIfAny("beta_fast"), betaSlow: rope.positiveIfAny("beta_slow") },
-    ...{ attentionFactor: yarnFactor(rope), truncate: Boolean(context.row.localBase) || rope.flag("truncate", true) },
+    type: "yarn",
+    factor: rope.positive("factor"),
+    originalContextLength: originalOf(rope, context),
+    betaFast: rope.positiveIfAny("beta_fast"),
+    betaSlow: rope.positiveIfAny("beta_slow"),
+    attentionFactor: yarnFactor(rope),
+    truncate: Boolean(context.row.localBase) || rope.flag("truncate", true),
   }),
   longrope: longRope,
   proportional,
@@ -94,7 +100,10 @@ function longRope(rope: Settings, context: ScalingContext): Scaling {
   const attentionFactor = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
   const [short, long] = ["short_factor", "long_factor"].map((name) => factorsOf(rope, name, context.dim / 2));
   return {
-    ...{ type: "longrope", short: short, long: long, originalContextLength: original },
+    type: "longrope",
+    short: short,
+    long: long,
+    originalContextLength: original,
     attentionFactor: rope.positiveIfAny("attention_factor") ?? attentionFactor,
   };
 }
@@ -132,7 +141,8 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
   }
   const dim = rotatedOf(rope, type, context);
   return {
-    ...{ base, interleaved: context.row.interleaved },
+    base,
+    interleaved: context.row.interleaved,
     dim: dim === context.headWidth ? undefined : dim,
     scaling: rope && scaling(rope, { ...context, dim }),
   };

@@ -19,14 +19,24 @@ export function gpt2(config: Settings, count: number): DecoderDescription {
   const scale = config.flag("scale_attn_weights") ? 1 / Math.sqrt(headWidth) : 1;
   const isByLayer = config.flag("scale_attn_by_inverse_layer_idx");
   return {
-    ...{ architecture: "gpt2", vocabularySize: config.whole("vocab_size"), contextLength, width },
+    architecture: "gpt2",
+    vocabularySize: config.whole("vocab_size"),
+    contextLength,
+    width,
     norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
-    ...{ learnedPositions: true, tied: config.flag("tie_word_embeddings") },
+    learnedPositions: true,
+    tied: config.flag("tie_word_embeddings"),
     layers: layersOf(count, (index) => ({
       norms: "before",
       attention: {
-        ...{ heads, keyValueHeads: heads, headWidth, fused: true, queryKeyValueBias: true, outputBias: true },
-        ...{ scale: isByLayer ? scale / (index + 1) : scale, bidirectional: !config.flag("is_causal") },
+        heads,
+        keyValueHeads: heads,
+        headWidth,
+        fused: true,
+        queryKeyValueBias: true,
+        outputBias: true,
+        scale: isByLayer ? scale / (index + 1) : scale,
+        bidirectional: !config.flag("is_causal"),
       },
       feedForward: { hidden: config.wholeIfAny("n_inner") ?? 4 * width, gated: false, activation, bias: true },
     })),
@@ -45,13 +55,22 @@ export function gptj(config: Settings, count: number): DecoderDescription {
     throw config.refused("tiedBias", "expected tie_word_embeddings to be false, since the head has a bias, got true");
   const activation = activationOf(config, "activation_function");
   return {
-    ...{ architecture: "gptj", vocabularySize: config.whole("vocab_size"), contextLength, width },
+    architecture: "gptj",
+    vocabularySize: config.whole("vocab_size"),
+    contextLength,
+    width,
     norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
-    ...{ tied: false, headBias: true },
+    tied: false,
+    headBias: true,
     layers: layersOf(count, () => ({
-      ...{ norms: "before", parallel: "sharedNorm" },
+      norms: "before",
+      parallel: "sharedNorm",
       attention: {
-        ...{ heads, keyValueHeads: heads, headWidth, queryKeyValueBias: false, outputBias: false },
+        heads,
+        keyValueHeads: heads,
+        headWidth,
+        queryKeyValueBias: false,
+        outputBias: false,
         rope: { base: 10_000, interleaved: true, dim: dim === headWidth ? undefined : dim },
       },
       feedForward: { hidden: config.wholeIfAny("n_inner") ?? 4 * width, gated: false, activation, bias: true },
@@ -78,14 +97,21 @@ export function opt(config: Settings, count: number): DecoderDescription {
   const activation = activationOf(config, "activation_function");
   const hasWeight = config.flag("layer_norm_elementwise_affine");
   return {
-    ...{ architecture: "opt", vocabularySize: config.whole("vocab_size"), width },
+    architecture: "opt",
+    vocabularySize: config.whole("vocab_size"),
+    width,
     contextLength: config.whole("max_position_embeddings"),
     norm: { kind: "layerNorm", eps: OPT_EPS, weight: hasWeight, bias: hasWeight },
-    ...{ learnedPositions: true, tied: config.flag("tie_word_embeddings") },
+    learnedPositions: true,
+    tied: config.flag("tie_word_embeddings"),
     layers: layersOf(count, () => ({
       norms: "before",
       attention: {
-        ...{ heads, keyValueHeads: heads, headWidth, queryKeyValueBias: bias, outputBias: bias },
+        heads,
+        keyValueHeads: heads,
+        headWidth,
+        queryKeyValueBias: bias,
+        outputBias: bias,
         bidirectional: !config.flag("is_causal"),
       },
       feedForward: { hidden: config.whole("ffn_dim"), gated: false, activation, bias },
@@ -131,13 +157,21 @@ export function bloom(config: Settings, count: number): DecoderDescription {
   const [width, heads] = [config.whole("hidden_size"), config.whole("n_head")];
   const headWidth = headWidthOf(config, width, heads, ["hidden_size", "n_head"]);
   return {
-    ...{ architecture: "bloom", vocabularySize: config.whole("vocab_size"), contextLength: BLOOM_CONTEXT, width },
+    architecture: "bloom",
+    vocabularySize: config.whole("vocab_size"),
+    contextLength: BLOOM_CONTEXT,
+    width,
     norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
-    ...{ embeddingNorm: true, tied: config.flag("tie_word_embeddings") },
+    embeddingNorm: true,
+    tied: config.flag("tie_word_embeddings"),
     layers: layersOf(count, () => ({
       norms: "before",
       attention: {
-        ...{ heads, keyValueHeads: heads, headWidth, queryKeyValueBias: true, outputBias: true },
+        heads,
+        keyValueHeads: heads,
+        headWidth,
+        queryKeyValueBias: true,
+        outputBias: true,
         alibi: alibiSlopes(heads),
       },
       feedForward: { hidden: 4 * width, gated: false, activation: "geluTanh", bias: true },
@@ -148,8 +182,12 @@ export function bloom(config: Settings, count: number): DecoderDescription {
 /** MPT's attention settings: those without an effect, and the only supported value of the others. */
 const mptUnused = ["attn_pdrop", "attn_impl"];
 const mptOnly: Readonly<Record<string, unknown>> = {
-  ...{ attn_type: "multihead_attention", prefix_lm: false, qk_ln: false, attn_uses_sequence_id: false },
-  ...{ alibi: true, alibi_bias_max: 8 },
+  attn_type: "multihead_attention",
+  prefix_lm: false,
+  qk_ln: false,
+  attn_uses_sequence_id: false,
+  alibi: true,
+  alibi_bias_max: 8,
 };
 
 export function mpt(config: Settings, count: number): DecoderDescription {
@@ -162,15 +200,24 @@ export function mpt(config: Settings, count: number): DecoderDescription {
   checkKeys(attention, isKnown, "has another value than MPT's");
   const clip = attention.get("clip_qkv") === 0 ? undefined : attention.positiveIfAny("clip_qkv");
   return {
-    ...{ architecture: "mpt", vocabularySize: config.whole("vocab_size"), width },
+    architecture: "mpt",
+    vocabularySize: config.whole("vocab_size"),
+    width,
     contextLength: config.whole("max_seq_len"),
     norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon"), bias: false },
     tied: config.flag("tie_word_embeddings"),
     layers: layersOf(count, () => ({
       norms: "before",
       attention: {
-        ...{ heads, keyValueHeads: heads, headWidth, fused: true, queryKeyValueBias: false, outputBias: false },
-        ...{ alibi: mptSlopes(heads), clip, scale: attention.numberIfAny("softmax_scale") },
+        heads,
+        keyValueHeads: heads,
+        headWidth,
+        fused: true,
+        queryKeyValueBias: false,
+        outputBias: false,
+        alibi: mptSlopes(heads),
+        clip,
+        scale: attention.numberIfAny("softmax_scale"),
       },
       feedForward: { hidden: 4 * width, gated: false, activation: "gelu", bias: false },
     })),

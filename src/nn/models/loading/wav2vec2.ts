@@ -32,11 +32,24 @@ export const isWav2Vec2 = (type: unknown): type is Wav2Vec2Name => type === "wav
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
 const fields = {
-  ...{ vocab_size: 32, hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12, intermediate_size: 3072 },
-  ...{ hidden_act: "gelu", layer_norm_eps: 1e-5, feat_extract_norm: "group", feat_extract_activation: "gelu" },
-  ...{ conv_dim: Array(7).fill(512), conv_stride: [5, 2, 2, 2, 2, 2, 2], conv_kernel: [10, 3, 3, 3, 3, 2, 2] },
-  ...{ conv_bias: false, num_conv_pos_embeddings: 128, num_conv_pos_embedding_groups: 16 },
-  ...{ do_stable_layer_norm: false, feat_proj_layer_norm: true, num_feat_extract_layers: 7 },
+  vocab_size: 32,
+  hidden_size: 768,
+  num_hidden_layers: 12,
+  num_attention_heads: 12,
+  intermediate_size: 3072,
+  hidden_act: "gelu",
+  layer_norm_eps: 1e-5,
+  feat_extract_norm: "group",
+  feat_extract_activation: "gelu",
+  conv_dim: Array(7).fill(512),
+  conv_stride: [5, 2, 2, 2, 2, 2, 2],
+  conv_kernel: [10, 3, 3, 3, 3, 2, 2],
+  conv_bias: false,
+  num_conv_pos_embeddings: 128,
+  num_conv_pos_embedding_groups: 16,
+  do_stable_layer_norm: false,
+  feat_proj_layer_norm: true,
+  num_feat_extract_layers: 7,
 } as const;
 
 /** Keys for which only one value is supported. */
@@ -48,21 +61,47 @@ const only: Readonly<Record<string, unknown>> = {
 
 /** Settings of training, of other heads, and of adapters that a model lacks. */
 const notes: ReadonlySet<string> = new Set([
-  ...["apply_spec_augment", "layerdrop", "ctc_loss_reduction", "ctc_zero_infinity", "diversity_loss_weight"],
-  ...["num_codevectors_per_group", "num_codevector_groups", "contrastive_logits_temperature", "num_negatives"],
-  ...["codevector_dim", "proj_codevector_dim", "use_weighted_layer_sum", "classifier_proj_size", "tdnn_dim"],
-  ...["tdnn_kernel", "tdnn_dilation", "xvector_output_dim", "adapter_kernel_size", "adapter_stride"],
-  ...[
-    "num_adapter_layers",
-    "output_hidden_size",
-    "gradient_checkpointing",
-    "freeze_feat_extract_train",
-    "feature_grad_mult",
-  ],
-  ...["no_mask_channel_overlap", "no_mask_time_overlap", "mask_channel_length", "mask_channel_min_space"],
-  ...["mask_channel_other", "mask_channel_prob", "mask_channel_selection", "mask_feature_length"],
-  ...["mask_feature_prob", "mask_feature_min_masks", "mask_time_length", "mask_time_min_masks"],
-  ...["mask_time_min_space", "mask_time_other", "mask_time_prob", "mask_time_selection"],
+  "apply_spec_augment",
+  "layerdrop",
+  "ctc_loss_reduction",
+  "ctc_zero_infinity",
+  "diversity_loss_weight",
+  "num_codevectors_per_group",
+  "num_codevector_groups",
+  "contrastive_logits_temperature",
+  "num_negatives",
+  "codevector_dim",
+  "proj_codevector_dim",
+  "use_weighted_layer_sum",
+  "classifier_proj_size",
+  "tdnn_dim",
+  "tdnn_kernel",
+  "tdnn_dilation",
+  "xvector_output_dim",
+  "adapter_kernel_size",
+  "adapter_stride",
+
+  "num_adapter_layers",
+  "output_hidden_size",
+  "gradient_checkpointing",
+  "freeze_feat_extract_train",
+  "feature_grad_mult",
+  "no_mask_channel_overlap",
+  "no_mask_time_overlap",
+  "mask_channel_length",
+  "mask_channel_min_space",
+  "mask_channel_other",
+  "mask_channel_prob",
+  "mask_channel_selection",
+  "mask_feature_length",
+  "mask_feature_prob",
+  "mask_feature_min_masks",
+  "mask_time_length",
+  "mask_time_min_masks",
+  "mask_time_min_space",
+  "mask_time_other",
+  "mask_time_prob",
+  "mask_time_selection",
 ]);
 
 /**
@@ -76,9 +115,12 @@ export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object): 
   const file = openFor("loadModel", path);
   try {
     return {
-      ...{ places: placesOf(description), style: "huggingFace", generation: generationOf(path) },
+      places: placesOf(description),
+      style: "huggingFace",
+      generation: generationOf(path),
       source: withWholePositions(file, sourceOf(file, settings), name),
-      ...{ config: recordIn(config), chatTemplate: undefined },
+      config: recordIn(config),
+      chatTemplate: undefined,
       newModel: (options) => Object.assign(new Wav2Vec2(description, options), { settings: symbols }),
       [Symbol.dispose]: () => file.close(),
     };
@@ -107,9 +149,13 @@ function describe(name: Wav2Vec2Name, given: Settings): Wav2Vec2Description {
   if (activation === "tanh") throw config.wrong("hidden_act", "gelu, relu or silu", activation);
   const convolutionActivation = encoderActivation(config, "feat_extract_activation");
   return {
-    ...{ architecture: name, vocabularySize: config.whole("vocab_size"), width },
-    ...{ convolutions: convolutionsOf(config), convolutionBias: config.flag("conv_bias") },
-    ...{ convolutionNorm: normOf(config), convolutionActivation },
+    architecture: name,
+    vocabularySize: config.whole("vocab_size"),
+    width,
+    convolutions: convolutionsOf(config),
+    convolutionBias: config.flag("conv_bias"),
+    convolutionNorm: normOf(config),
+    convolutionActivation,
     projectionNorm: name === "wav2vec2" || config.flag("feat_proj_layer_norm"),
     positions: { kernel, groups, activation: convolutionActivation },
     norm: { kind: "layerNorm", eps: config.positive("layer_norm_eps"), bias: true },
@@ -169,7 +215,9 @@ function ctcSettingsOf(path: string, { vocabularySize }: Wav2Vec2Description): C
   if (symbols.length > vocabularySize)
     throw vocabulary.fail(`expected numbers below vocab_size (${vocabularySize}), got ${symbols.length - 1}`);
   return {
-    ...{ symbols, blank, wordDelimiter: spelled("word_delimiter_token") ?? "|" },
+    symbols,
+    blank,
+    wordDelimiter: spelled("word_delimiter_token") ?? "|",
     wordSeparator: tokenizer.textIfAny("replace_word_delimiter_char") ?? " ",
     lowerCase: tokenizer.flag("do_lower_case", false),
     normalizes: settingsIn(path, "preprocessor_config.json").flag("do_normalize", true),
@@ -204,7 +252,8 @@ function withWholePositions(file: SafetensorsReader, source: WeightSource, name:
   if (!pair) return { ...source, isNeutral };
   const [g, v] = pair;
   return {
-    ...{ ...source, isNeutral },
+    ...source,
+    isNeutral,
     names: [...source.names.filter((key) => key !== g && key !== v), whole],
     has: (key) => key === whole || source.has(key),
     describe: (key) => (key === whole ? { ...source.describe(v), isComputed: true } : source.describe(key)),

@@ -29,9 +29,12 @@ export function openWhisper(path: string, config: object): Opened {
   try {
     const source = sourceOf(file, settings);
     return {
-      ...{ places: placesOf(description), style: "huggingFace", generation: generationOf(path) },
+      places: placesOf(description),
+      style: "huggingFace",
+      generation: generationOf(path),
       source: { ...source, isNeutral: (name) => name === "proj_out.weight" || (source.isNeutral?.(name) ?? false) },
-      ...{ config: recordIn(config), chatTemplate: undefined },
+      config: recordIn(config),
+      chatTemplate: undefined,
       newModel(options) {
         const model = new Whisper(description, options);
         model.tokenizer = tokenizer;
@@ -56,11 +59,17 @@ function describeWhisper(config: Settings): WhisperDescription {
   const activation = encoderActivation(config, "activation_function");
   if (activation === "tanh") throw config.wrong("activation_function", "gelu, relu or silu", activation);
   return {
-    ...{ architecture: "whisper", width, vocabularySize: config.whole("vocab_size") },
-    ...{ melBins: config.whole("num_mel_bins"), audioPositions: config.whole("max_source_positions") },
-    ...{ contextLength: config.whole("max_target_positions"), encoder: stack("encoder"), decoder: stack("decoder") },
-    ...{ activation: activation satisfies FeedForwardDescription["activation"] },
-    ...{ dropout: config.numberIfAny("dropout") ?? 0, attentionDropout: config.numberIfAny("attention_dropout") ?? 0 },
+    architecture: "whisper",
+    width,
+    vocabularySize: config.whole("vocab_size"),
+    melBins: config.whole("num_mel_bins"),
+    audioPositions: config.whole("max_source_positions"),
+    contextLength: config.whole("max_target_positions"),
+    encoder: stack("encoder"),
+    decoder: stack("decoder"),
+    activation: activation satisfies FeedForwardDescription["activation"],
+    dropout: config.numberIfAny("dropout") ?? 0,
+    attentionDropout: config.numberIfAny("attention_dropout") ?? 0,
   };
 }
 
@@ -87,12 +96,15 @@ function tokensOf(
   if (tasks.length === 0) for (const [task, token] of spelledTasks) if (token !== undefined) tasks.push([task, token]);
   const list = (name: string) => tokenList(generation, name) ?? tokenList(config, name) ?? [];
   return {
-    ...{ startToken, endToken, noTimestampsToken },
+    startToken,
+    endToken,
+    noTimestampsToken,
     previousToken: given("prev_sot_token_id") ?? spelled("<|startofprev|>"),
     noSpeechToken: spelled("<|nospeech|>", "<|nocaptions|>") ?? noTimestampsToken - 1,
     languages: new Map(isEnglish ? [] : languages.map(([name, token]) => [name.replace(/^<\||\|>$/g, ""), token])),
     tasks: new Map(isEnglish ? [] : (tasks as ["transcribe" | "translate", number][])),
-    ...{ suppressed: list("suppress_tokens"), beginSuppressed: list("begin_suppress_tokens") },
+    suppressed: list("suppress_tokens"),
+    beginSuppressed: list("begin_suppress_tokens"),
     latestStart: generation.wholeIfAny("max_initial_timestamp_index", 0),
     alignmentHeads: headsIn(generation),
     medianFilterWidth: config.wholeIfAny("median_filter_width") ?? 7,
@@ -137,12 +149,17 @@ function headsIn(settings: Settings): (readonly [number, number])[] | undefined 
 }
 
 const attentionNames = (prefix: string): Readonly<Record<string, string>> => ({
-  ...{ query: `${prefix}.q_proj`, key: `${prefix}.k_proj`, value: `${prefix}.v_proj`, output: `${prefix}.out_proj` },
+  query: `${prefix}.q_proj`,
+  key: `${prefix}.k_proj`,
+  value: `${prefix}.v_proj`,
+  output: `${prefix}.out_proj`,
 });
 
 const block: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(attentionNames("self_attn")).map(([path, name]) => [`attention.${path}`, name])),
-  ...{ attentionNorm: "self_attn_layer_norm", "feedForward.up": "fc1", "feedForward.down": "fc2" },
+  attentionNorm: "self_attn_layer_norm",
+  "feedForward.up": "fc1",
+  "feedForward.down": "fc2",
   feedForwardNorm: "final_layer_norm",
 };
 

@@ -79,15 +79,22 @@ function configOf(
   // PEFT's target names are those after the layer's index: `self_attn.q_proj`
   const targets = new Set(names.map((name) => name.replace(/^.*\.\d+\./, "")));
   return {
-    ...{
-      peft_type: "LORA",
-      task_type: taskOf(model),
-      base_model_name_or_path: baseModel ?? null,
-      inference_mode: true,
-    },
-    ...{ r: rank, lora_alpha: alpha, lora_dropout: dropout, target_modules: [...targets].sort(), bias: "none" },
-    ...{ fan_in_fan_out: model.description.architecture === "gpt2", modules_to_save: null, use_rslora: false },
-    ...{ use_dora: false, rank_pattern: {}, alpha_pattern: {}, init_lora_weights: true },
+    peft_type: "LORA",
+    task_type: taskOf(model),
+    base_model_name_or_path: baseModel ?? null,
+    inference_mode: true,
+    r: rank,
+    lora_alpha: alpha,
+    lora_dropout: dropout,
+    target_modules: [...targets].sort(),
+    bias: "none",
+    fan_in_fan_out: model.description.architecture === "gpt2",
+    modules_to_save: null,
+    use_rslora: false,
+    use_dora: false,
+    rank_pattern: {},
+    alpha_pattern: {},
+    init_lora_weights: true,
   };
 }
 
@@ -195,9 +202,15 @@ function readConfig(path: string): AdapterConfig {
   if (!isJsonObject(json)) throw fail("expected a JSON object");
   const settings = new Settings(path, new Map(Object.entries(json)), "", "loadLora");
   const supported: Readonly<Record<string, readonly unknown[]>> = {
-    ...{ peft_type: ["LORA"], bias: ["none", undefined], use_dora: [false, undefined] },
-    ...{ modules_to_save: [undefined], layer_replication: [undefined], lora_bias: [false, undefined] },
-    ...{ target_parameters: [undefined], trainable_token_indices: [undefined], alora_invocation_tokens: [undefined] },
+    peft_type: ["LORA"],
+    bias: ["none", undefined],
+    use_dora: [false, undefined],
+    modules_to_save: [undefined],
+    layer_replication: [undefined],
+    lora_bias: [false, undefined],
+    target_parameters: [undefined],
+    trainable_token_indices: [undefined],
+    alora_invocation_tokens: [undefined],
   };
   for (const [name, values] of Object.entries(supported)) {
     const got = settings.get(name);

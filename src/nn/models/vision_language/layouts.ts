@@ -67,7 +67,8 @@ export const fixedLayout = (
 /** Joins crops [1, 3, height, width]. */
 const inputsOf = (crops: readonly Tensor[], tokens: number) => ({
   pixels: reshape(stack(crops), [crops.length, ...crops[0].shape.slice(1)]),
-  ...{ grid: [1, 1] as const, tokens: crops.length * tokens },
+  grid: [1, 1] as const,
+  tokens: crops.length * tokens,
 });
 
 /** Sizes of {@link tileLayout}. */

@@ -37,8 +37,14 @@ export function describeLayer(
   return {
     norms: "before",
     attention: {
-      ...{ heads, keyValueHeads: heads, headWidth: width / heads, bidirectional, dropout: attentionDropout },
-      ...{ queryKeyValueBias: true, keyBias: false, outputBias: true },
+      heads,
+      keyValueHeads: heads,
+      headWidth: width / heads,
+      bidirectional,
+      dropout: attentionDropout,
+      queryKeyValueBias: true,
+      keyBias: false,
+      outputBias: true,
     },
     feedForward: { hidden, bias: true, activation, gated: false },
     dropout,

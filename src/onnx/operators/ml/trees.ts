@@ -78,9 +78,15 @@ function forestOf(attributes: Attributes, weightsName: "class" | "target"): Fore
   }
   const missing = attributes.numbers("nodes_missing_value_tracks_true") ?? [];
   return {
-    ...{ roots, modes, leaves, features: required(attributes, "nodes_featureids") },
-    ...{ splits: required(attributes, "nodes_values"), members: new Map(), yes: next("nodes_truenodeids") },
-    ...{ no: next("nodes_falsenodeids"), missing: ids.map((_, at) => missing[at] === 1) },
+    roots,
+    modes,
+    leaves,
+    features: required(attributes, "nodes_featureids"),
+    splits: required(attributes, "nodes_values"),
+    members: new Map(),
+    yes: next("nodes_truenodeids"),
+    no: next("nodes_falsenodeids"),
+    missing: ids.map((_, at) => missing[at] === 1),
   };
 }
 
@@ -105,9 +111,14 @@ function forestOfEnsemble(attributes: Attributes): Forest {
   for (const [at, mode] of modes.entries()) if (mode === MEMBER) members.set(at, lists[members.size] ?? new Set());
   const missing = attributes.numbers("nodes_missing_value_tracks_true") ?? [];
   return {
-    ...{ roots: required(attributes, "tree_roots"), features: required(attributes, "nodes_featureids"), members },
-    ...{ modes: [...modes, ...weights.map(() => LEAF)], splits: numbersOf(splitsTensor) },
-    ...{ yes: next("true"), no: next("false"), missing: modes.map((_, at) => missing[at] === 1) },
+    roots: required(attributes, "tree_roots"),
+    features: required(attributes, "nodes_featureids"),
+    members,
+    modes: [...modes, ...weights.map(() => LEAF)],
+    splits: numbersOf(splitsTensor),
+    yes: next("true"),
+    no: next("false"),
+    missing: modes.map((_, at) => missing[at] === 1),
     leaves: [...modes.map(() => []), ...weights.map((weight, at) => [{ target: targets[at] ?? 0, weight }])],
   };
 }

@@ -44,7 +44,9 @@ export function drawProduct(seed: number, layouts: readonly Layout[] = denseLayo
     const [x, weight, bias] = [block([m, k]), block([n, k]), block([n])];
     const operands = [put(x), put(weight), place(bias, pick(["contiguous", "offset"]), "metal", random)] as const;
     return {
-      ...{ name, dtype, run: () => linear(...operands) },
+      name,
+      dtype,
+      run: () => linear(...operands),
       expected: (round) =>
         matmulOracle(x, turned(weight), round).values.map((sum, at) => round(sum + bias.values[at % n])),
     };
@@ -55,7 +57,9 @@ export function drawProduct(seed: number, layouts: readonly Layout[] = denseLayo
     const [input, beta] = [block([m, n]), pick([1, 2])];
     const operands = [place(input, pick(["contiguous", "offset"]), "metal", random), put(a), put(b)] as const;
     return {
-      ...{ name, dtype, run: () => addmm(...operands, { alpha, beta }) },
+      name,
+      dtype,
+      run: () => addmm(...operands, { alpha, beta }),
       expected: (round) =>
         matmulOracle(a, b, round).values.map((sum, at) => round(alpha * sum + beta * input.values[at])),
     };
@@ -67,7 +71,9 @@ export function drawProduct(seed: number, layouts: readonly Layout[] = denseLayo
     ? () => product(transposed(operands[1]), transposed(operands[0]), alpha)
     : () => matmul(operands[0], operands[1]);
   return {
-    ...{ name, dtype, run },
+    name,
+    dtype,
+    run,
     expected: (round) =>
       isTurned
         ? matmulOracle(turned(b), turned(a), round).values.map((sum) => round(alpha * sum))

@@ -24,12 +24,25 @@ test.each(Array.from({ length: repeats({ usual: 6, all: 100 }) }, (_, at) => fir
 
 test("programs have every kind of declaration and statement", () => {
   const marks: Readonly<Record<string, RegExp>> = {
-    ...{ template: /template <typename T/, overloads: /\bo\d+\(half2 x\)/, spaces: /\bat\d+\(tile, i & 3\)/ },
-    ...{ functionConstant: /function_constant\(\d\)/, collective: /simd_shuffle_xor/, atomic: /atomic_fetch_/ },
-    ...{ choice: /switch \(/, loop: /while \(/, shared: /threadgroup float m\d+\[32\]/, operators: /operator\+=/ },
-    ...{ traits: /enable_if_t/, sized: /array<T, N>/, copies: /packed_float3 p/, matrices: /transpose\(m\)/ },
-    ...{ bits: /union U/, deduced: /decltype/, functors: /Op::init/, blocks: /simdgroup_multiply_accumulate/ },
-    ...{ initialized: /threadgroup float n/ },
+    template: /template <typename T/,
+    overloads: /\bo\d+\(half2 x\)/,
+    spaces: /\bat\d+\(tile, i & 3\)/,
+    functionConstant: /function_constant\(\d\)/,
+    collective: /simd_shuffle_xor/,
+    atomic: /atomic_fetch_/,
+    choice: /switch \(/,
+    loop: /while \(/,
+    shared: /threadgroup float m\d+\[32\]/,
+    operators: /operator\+=/,
+    traits: /enable_if_t/,
+    sized: /array<T, N>/,
+    copies: /packed_float3 p/,
+    matrices: /transpose\(m\)/,
+    bits: /union U/,
+    deduced: /decltype/,
+    functors: /Op::init/,
+    blocks: /simdgroup_multiply_accumulate/,
+    initialized: /threadgroup float n/,
   };
   const all = Array.from({ length: 100 }, (_, at) => drawProgram(first + at)).join("\n");
   expect(Object.entries(marks).filter(([, mark]) => !mark.test(all))).toEqual([]);

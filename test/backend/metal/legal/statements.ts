@@ -116,5 +116,13 @@ threadgroup_barrier(mem_flags::mem_threadgroup);`,
 
 export const statements = {
   initialized,
-  ...{ variable, assignment, branch, loop, choice, array, shared, collective, atomic },
+  variable,
+  assignment,
+  branch,
+  loop,
+  choice,
+  array,
+  shared,
+  collective,
+  atomic,
 } satisfies Readonly<Record<string, Statement>>;

@@ -157,5 +157,13 @@ float block${index}(const device ${type} *from, threadgroup ${type} *to, ushort 
 };
 
 export const structures = {
-  ...{ operators, traits, sized, copies, matrices, bits, deduced, functors, blocks },
+  operators,
+  traits,
+  sized,
+  copies,
+  matrices,
+  bits,
+  deduced,
+  functors,
+  blocks,
 } satisfies Readonly<Record<string, Declare>>;

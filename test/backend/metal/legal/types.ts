@@ -19,8 +19,18 @@ export const isUnsigned = ({ scalar: name }: Type): boolean => /^u(char|short|in
 
 /** Bytes of a scalar. */
 const sizes: Readonly<Record<string, number>> = {
-  ...{ bool: 1, char: 1, uchar: 1, short: 2, ushort: 2, half: 2, bfloat: 2 },
-  ...{ int: 4, uint: 4, float: 4, long: 8, ulong: 8 },
+  bool: 1,
+  char: 1,
+  uchar: 1,
+  short: 2,
+  ushort: 2,
+  half: 2,
+  bfloat: 2,
+  int: 4,
+  uint: 4,
+  float: 4,
+  long: 8,
+  ulong: 8,
 };
 
 /** Scalars of the same size, for `as_type`; bool is excluded. */

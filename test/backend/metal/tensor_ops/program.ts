@@ -60,7 +60,12 @@ export function drawProduct(random: Random): Product {
   const times = (step: number) => (isFixed ? step * random.integer(1, 2) : random.integer(1, 70));
   const chosen = [pick(random, forms), pick(random, forms)] as const;
   return {
-    ...{ left, right, out, groups, tile, forms: chosen },
+    left,
+    right,
+    out,
+    groups,
+    tile,
+    forms: chosen,
     size: [random.integer(1, 2 * tile[0]), random.integer(1, 2 * tile[1]), times(tile[2])],
     transposed: [random.next() < 0.5, random.next() < 0.5],
     result: pick(random, ["memory", "store", "index"]),
@@ -88,12 +93,22 @@ interface Operand {
 
 const operandsOf = ({ left, right, tile, size, transposed, forms }: Product): readonly [Operand, Operand] => [
   {
-    ...{ name: "left", type: metalTypes[left], form: forms[0], along: transposed[0] ? 1 : 0 },
-    ...{ count: size[0], tile: tile[0], first: "row" },
+    name: "left",
+    type: metalTypes[left],
+    form: forms[0],
+    along: transposed[0] ? 1 : 0,
+    count: size[0],
+    tile: tile[0],
+    first: "row",
   },
   {
-    ...{ name: "right", type: metalTypes[right], form: forms[1], along: transposed[1] ? 0 : 1 },
-    ...{ count: size[1], tile: tile[1], first: "column" },
+    name: "right",
+    type: metalTypes[right],
+    form: forms[1],
+    along: transposed[1] ? 0 : 1,
+    count: size[1],
+    tile: tile[1],
+    first: "column",
   },
 ];
 

@@ -131,8 +131,13 @@ function complete(random: Random, own: Partial<Program>): Program {
   const fixed = own.statements?.includes("shape2") ? { m: 16, n: 32, scope: "execution_simdgroup" } : {};
   return {
     ...drawn,
-    ...{ left: "half", right: "half", out: "float", scope: "execution_simdgroup", statements: run },
-    ...{ ...fixed, ...own },
+    left: "half",
+    right: "half",
+    out: "float",
+    scope: "execution_simdgroup",
+    statements: run,
+    ...fixed,
+    ...own,
   };
 }
 

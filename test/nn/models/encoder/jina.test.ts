@@ -13,29 +13,46 @@ import { errorOf, weight } from "../weights.ts";
 const [WIDTH, HEADS, HIDDEN, LAYERS, WORDS] = [12, 3, 10, 2, 13];
 const folder = testFolder("jina");
 const config = {
-  ...{ model_type: "bert", architectures: ["JinaBertForMaskedLM"], position_embedding_type: "alibi" },
-  ...{ feed_forward_type: "geglu", emb_pooler: "mean", attn_implementation: null, model_max_length: 64 },
-  ...{ hidden_size: WIDTH, num_attention_heads: HEADS, intermediate_size: HIDDEN, num_hidden_layers: LAYERS },
-  ...{ vocab_size: WORDS, type_vocab_size: 2, max_position_embeddings: 64, layer_norm_eps: 1e-12, hidden_act: "gelu" },
+  model_type: "bert",
+  architectures: ["JinaBertForMaskedLM"],
+  position_embedding_type: "alibi",
+  feed_forward_type: "geglu",
+  emb_pooler: "mean",
+  attn_implementation: null,
+  model_max_length: 64,
+  hidden_size: WIDTH,
+  num_attention_heads: HEADS,
+  intermediate_size: HIDDEN,
+  num_hidden_layers: LAYERS,
+  vocab_size: WORDS,
+  type_vocab_size: 2,
+  max_position_embeddings: 64,
+  layer_norm_eps: 1e-12,
+  hidden_act: "gelu",
   auto_map: { AutoConfig: "jinaai/jina-bert-implementation--configuration_bert.JinaBertConfig" },
 };
 
 const block = (index: number): Record<string, number[]> => {
   const at = `encoder.layer.${index}.`;
   const linear = (name: string, rows: number, columns: number) => ({
-    ...{ [`${at}${name}.weight`]: [rows, columns], [`${at}${name}.bias`]: [rows] },
+    [`${at}${name}.weight`]: [rows, columns],
+    [`${at}${name}.bias`]: [rows],
   });
   const norm = (name: string) => ({ [`${at}${name}.weight`]: [WIDTH], [`${at}${name}.bias`]: [WIDTH] });
   return {
     ...Object.assign({}, ...["query", "key", "value"].map((part) => linear(`attention.self.${part}`, WIDTH, WIDTH))),
-    ...{ ...linear("attention.output.dense", WIDTH, WIDTH), ...norm("attention.output.LayerNorm") },
-    ...{ [`${at}mlp.gated_layers.weight`]: [2 * HIDDEN, WIDTH], ...linear("mlp.wo", WIDTH, HIDDEN) },
+    ...linear("attention.output.dense", WIDTH, WIDTH),
+    ...norm("attention.output.LayerNorm"),
+    [`${at}mlp.gated_layers.weight`]: [2 * HIDDEN, WIDTH],
+    ...linear("mlp.wo", WIDTH, HIDDEN),
     ...norm("mlp.layernorm"),
   };
 };
 const shapes: Record<string, number[]> = {
-  ...{ "embeddings.word_embeddings.weight": [WORDS, WIDTH], "embeddings.token_type_embeddings.weight": [2, WIDTH] },
-  ...{ "embeddings.LayerNorm.weight": [WIDTH], "embeddings.LayerNorm.bias": [WIDTH] },
+  "embeddings.word_embeddings.weight": [WORDS, WIDTH],
+  "embeddings.token_type_embeddings.weight": [2, WIDTH],
+  "embeddings.LayerNorm.weight": [WIDTH],
+  "embeddings.LayerNorm.bias": [WIDTH],
   ...Object.assign({}, ...Array.from({ length: LAYERS }, (_, index) => block(index))),
 };
 const state = Object.fromEntries(Object.entries(shapes).map(([key, shape]) => [key, weight(key, shape)]));

@@ -60,8 +60,14 @@ test("Marian: the target precedes a text, and files name the pair and the defaul
     await folderOf("marian", {
       "tokenizer_config.json": { source_lang: "en", target_lang: "de" },
       "generation_config.json": {
-        ...{ max_length: 7, num_beams: 3, bad_words_ids: [[5]], eos_token_id: 0, forced_eos_token_id: 0 },
-        ...{ decoder_start_token_id: 9, early_stopping: true, no_repeat_ngram_size: 1 },
+        max_length: 7,
+        num_beams: 3,
+        bad_words_ids: [[5]],
+        eos_token_id: 0,
+        forced_eos_token_id: 0,
+        decoder_start_token_id: 9,
+        early_stopping: true,
+        no_repeat_ngram_size: 1,
       },
     }),
   );
@@ -98,7 +104,8 @@ test("orchard translate prints the translation of each line", async () => {
   const path = await folderOf("m2m_100", { "generation_config.json": { max_length: 6 } });
   const run = (input: string, ...words: string[]) =>
     Bun.spawnSync([...bunWords, "src/cli/orchard.ts", "translate", path, ...words], {
-      ...{ cwd: packageRoot, stdin: Buffer.from(input) },
+      cwd: packageRoot,
+      stdin: Buffer.from(input),
     });
   const wanted = await nn.translate(await load(path), texts, { source: "en", target: "de" });
   const { stdout } = run(`${texts[0]}\n\n${texts[1]}\n${texts[2]}\n`, "--from", "en", "--to", "de");

@@ -84,7 +84,8 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
 
 /** Keys without an effect that are read in some architectures. */
 const readKeys: Readonly<Record<string, readonly string[]>> = {
-  ...{ mpt: ["max_seq_len"], kimi_linear: ["model_max_length"] },
+  mpt: ["max_seq_len"],
+  kimi_linear: ["model_max_length"],
 };
 
 /** Whether a change is rejected for an accepted reason. */

@@ -27,9 +27,15 @@ const apart = (a: readonly number[], b: readonly number[]) => largest(a.map((val
 
 /** gelu is a table of float16 values in llama.cpp. */
 const rounded: Readonly<Record<string, number>> = {
-  ...{ gpt2: 2e-3, gemma2: 2e-3, gemma3: 2e-3, phi: 2e-3, starcoder2: 2e-3 },
+  gpt2: 2e-3,
+  gemma2: 2e-3,
+  gemma3: 2e-3,
+  phi: 2e-3,
+  starcoder2: 2e-3,
   // these models have five layers
-  ...{ gemma: 3e-3, gpt_neox: 3e-3, falcon: 4e-3 },
+  gemma: 3e-3,
+  gpt_neox: 3e-3,
+  falcon: 4e-3,
 };
 
 /** llama.cpp's log-probabilities in float32. */

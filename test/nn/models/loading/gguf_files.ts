@@ -19,14 +19,20 @@ export interface GgufCase {
 const small = (["float32", "float16", "q8_0", "q4_0"] as const).flatMap((format) =>
   ggufNames.map(
     (name): GgufCase => ({
-      ...{ name: `${name} ${format}`, prompt: name, format, tokens: format.startsWith("float") },
+      name: `${name} ${format}`,
+      prompt: name,
+      format,
+      tokens: format.startsWith("float"),
       write: (path) => writeGguf(name, path, format),
     }),
   ),
 );
 const wide = (["float32", "q4_K", "q6_K"] as const).map(
   (format): GgufCase => ({
-    ...{ name: `wide ${format}`, prompt: "qwen2", format, tokens: format === "float32" },
+    name: `wide ${format}`,
+    prompt: "qwen2",
+    format,
+    tokens: format === "float32",
     write: (path) => writeWide(path, format),
   }),
 );
@@ -41,7 +47,10 @@ const scaled = Object.entries({
   yarn: ropeOf("yarn", original),
 }).map(
   ([scaling, metadata]): GgufCase => ({
-    ...{ name: `llama, ${scaling} float32`, prompt: "llama", format: "float32", tokens: true },
+    name: `llama, ${scaling} float32`,
+    prompt: "llama",
+    format: "float32",
+    tokens: true,
     write: (path) => writeGguf("llama", path, "float32", metadata),
   }),
 );
@@ -50,7 +59,10 @@ const scaled = Object.entries({
 const merged = (["llama", "phi3", "gpt2"] as const).flatMap((name) =>
   (["float32", "float16", "q8_0"] as const).map(
     (format): GgufCase => ({
-      ...{ name: `merged ${name} ${format}`, prompt: name, format, tokens: format !== "q8_0" },
+      name: `merged ${name} ${format}`,
+      prompt: name,
+      format,
+      tokens: format !== "q8_0",
       async write(path) {
         const base = path.replace(/\.gguf$/, ".base.gguf");
         await writeGguf(name, base, format);
@@ -61,7 +73,10 @@ const merged = (["llama", "phi3", "gpt2"] as const).flatMap((name) =>
 );
 const rows = Object.keys(ggufRows).map(
   (name): GgufCase => ({
-    ...{ name: `${name} float32`, prompt: "qwen2", format: "float32", tokens: true },
+    name: `${name} float32`,
+    prompt: "qwen2",
+    format: "float32",
+    tokens: true,
     write: (path) => writeGgufRow(name as GgufRowName, path),
   }),
 );

@@ -71,8 +71,12 @@ const layerNames: Readonly<Record<string, string>> = {
   "mlp.down_proj": "ffn_down",
   "mlp.gate": "ffn_gate_inp",
   "block_sparse_moe.gate": "ffn_gate_inp",
-  ...{ ln_1: "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", ln_2: "ffn_norm" },
-  ...{ "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down" },
+  ln_1: "attn_norm",
+  "attn.c_attn": "attn_qkv",
+  "attn.c_proj": "attn_output",
+  ln_2: "ffn_norm",
+  "mlp.c_fc": "ffn_up",
+  "mlp.c_proj": "ffn_down",
 };
 
 const topNames: Readonly<Record<string, string>> = {
@@ -85,8 +89,12 @@ const topNames: Readonly<Record<string, string>> = {
 };
 
 const experts: Readonly<Record<string, string>> = {
-  ...{ w1: "ffn_gate_exps", w3: "ffn_up_exps", w2: "ffn_down_exps" },
-  ...{ gate_proj: "ffn_gate_exps", up_proj: "ffn_up_exps", down_proj: "ffn_down_exps" },
+  w1: "ffn_gate_exps",
+  w3: "ffn_up_exps",
+  w2: "ffn_down_exps",
+  gate_proj: "ffn_gate_exps",
+  up_proj: "ffn_up_exps",
+  down_proj: "ffn_down_exps",
 };
 
 /** Metadata that replaces Llama 3's factors of rotation. */
@@ -284,8 +292,14 @@ export async function writeWide(path: string, format: GgmlFormat | "float32"): P
     for (const own of ["attn_k", "attn_v"]) put(`blk.${at}.${own}`, matrix(width / 2));
   }
   const sizes = {
-    ...{ num_attention_heads: 8, num_key_value_heads: 4, hidden_size: width, intermediate_size: width },
-    ...{ max_position_embeddings: 128, num_hidden_layers: layers, vocab_size: vocabulary, rms_norm_eps: 1e-5 },
+    num_attention_heads: 8,
+    num_key_value_heads: 4,
+    hidden_size: width,
+    intermediate_size: width,
+    max_position_embeddings: 128,
+    num_hidden_layers: layers,
+    vocab_size: vocabulary,
+    rms_norm_eps: 1e-5,
     rope_parameters: { rope_theta: 10_000 },
   };
   await io.saveGguf(path, weights, { metadata: metadataOf("llama", sizes) });

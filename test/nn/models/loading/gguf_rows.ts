@@ -39,10 +39,16 @@ interface GgufRow {
 }
 
 const factors = {
-  ...{ embedding_multiplier: 1.5, residual_multiplier: 0.5, attention_multiplier: 0.3, logits_scaling: 2 },
+  embedding_multiplier: 1.5,
+  residual_multiplier: 0.5,
+  attention_multiplier: 0.3,
+  logits_scaling: 2,
 };
 const factorsInFile = {
-  ...{ embedding_scale: real(1.5), residual_scale: real(0.5), "attention.scale": real(0.3), logit_scale: real(2) },
+  embedding_scale: real(1.5),
+  residual_scale: real(0.5),
+  "attention.scale": real(0.3),
+  logit_scale: real(2),
 };
 const window = { sliding_window: 5 };
 const windowInFile = { "attention.sliding_window": whole(5) };
@@ -57,7 +63,9 @@ export const ggufRows = {
     file: "olmo2",
     config: { ...window, rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 16 } },
     metadata: {
-      ...{ ...windowInFile, "rope.scaling.type": { type: "string", value: "yarn" }, "rope.scaling.factor": real(4) },
+      ...windowInFile,
+      "rope.scaling.type": { type: "string", value: "yarn" },
+      "rope.scaling.factor": real(4),
       "rope.scaling.original_context_length": whole(16),
     },
   },
@@ -68,14 +76,16 @@ export const ggufRows = {
   glm4: { file: "glm4", config: { head_dim: 8 }, metadata: half },
   cohere: { file: "command-r", config: { logit_scale: 0.25 }, metadata: { logit_scale: real(0.25) } },
   cohere2: {
-    ...{ file: "cohere2", config: { ...window, logit_scale: 0.25 } },
+    file: "cohere2",
+    config: { ...window, logit_scale: 0.25 },
     metadata: { ...windowInFile, logit_scale: real(0.25) },
   },
   nemotron: { file: "nemotron", metadata: half },
   seed_oss: { file: "seed_oss", config: { head_dim: 16 } },
   ernie4_5: { file: "ernie4_5", config: { head_dim: 16 } },
   stablelm: {
-    ...{ file: "stablelm", config: { use_qkv_bias: true, use_parallel_residual: false } },
+    file: "stablelm",
+    config: { use_qkv_bias: true, use_parallel_residual: false },
     metadata: { "rope.dimension_count": whole(2), use_parallel_residual: false },
   },
   starcoder2: { file: "starcoder2" },
@@ -88,12 +98,18 @@ export const ggufRows = {
   gpt_oss: {
     file: "gpt-oss",
     config: {
-      ...{ ...window, head_dim: 8, num_local_experts: 4, num_experts_per_tok: 2 },
+      ...window,
+      head_dim: 8,
+      num_local_experts: 4,
+      num_experts_per_tok: 2,
       rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 16 },
     },
     metadata: {
-      ...{ ...windowInFile, ...experts, expert_feed_forward_length: whole(48) },
-      ...{ "rope.scaling.type": { type: "string", value: "yarn" }, "rope.scaling.factor": real(4) },
+      ...windowInFile,
+      ...experts,
+      expert_feed_forward_length: whole(48),
+      "rope.scaling.type": { type: "string", value: "yarn" },
+      "rope.scaling.factor": real(4),
       "rope.scaling.original_context_length": whole(16),
     },
   },
@@ -103,28 +119,47 @@ export const ggufRows = {
     metadata: experts,
   },
   granitemoe: {
-    ...{ file: "granitemoe", permuted: true, config: { ...factors, num_local_experts: 4 } },
+    file: "granitemoe",
+    permuted: true,
+    config: { ...factors, num_local_experts: 4 },
     metadata: { ...factorsInFile, ...experts },
   },
   qwen2_moe: {
     file: "qwen2moe",
     config: {
-      ...{ num_experts: 4, num_experts_per_tok: 2, moe_intermediate_size: 24, shared_expert_intermediate_size: 40 },
+      num_experts: 4,
+      num_experts_per_tok: 2,
+      moe_intermediate_size: 24,
+      shared_expert_intermediate_size: 40,
     },
     metadata: {
-      ...{ ...experts, expert_feed_forward_length: whole(24), expert_shared_feed_forward_length: whole(40) },
+      ...experts,
+      expert_feed_forward_length: whole(24),
+      expert_shared_feed_forward_length: whole(40),
     },
   },
   glm4_moe: {
     file: "glm4moe",
     config: {
-      ...{ n_routed_experts: 4, num_experts_per_tok: 2, moe_intermediate_size: 24, routed_scaling_factor: 1.5 },
-      ...{ use_qk_norm: true, attention_bias: true, head_dim: 8 },
+      n_routed_experts: 4,
+      num_experts_per_tok: 2,
+      moe_intermediate_size: 24,
+      routed_scaling_factor: 1.5,
+      use_qk_norm: true,
+      attention_bias: true,
+      head_dim: 8,
     },
     metadata: {
-      ...{ ...half, ...experts, expert_feed_forward_length: whole(24), expert_shared_count: whole(1) },
-      ...{ leading_dense_block_count: whole(1), expert_gating_func: whole(2), expert_weights_scale: real(1.5) },
-      ...{ expert_weights_norm: true, expert_group_count: whole(1), expert_group_used_count: whole(1) },
+      ...half,
+      ...experts,
+      expert_feed_forward_length: whole(24),
+      expert_shared_count: whole(1),
+      leading_dense_block_count: whole(1),
+      expert_gating_func: whole(2),
+      expert_weights_scale: real(1.5),
+      expert_weights_norm: true,
+      expert_group_count: whole(1),
+      expert_group_used_count: whole(1),
     },
   },
   gpt_neox: {
@@ -152,8 +187,12 @@ function configOf(name: GgufRowName): Readonly<Record<string, unknown>> {
   const { config } = ggufRows[name] as GgufRow;
   const isHeadless = name === "gpt_neox" || name === "falcon";
   return {
-    ...{ vocab_size: VOCABULARY, max_position_embeddings: 128, hidden_size: 32, num_hidden_layers: LAYERS },
-    ...{ num_attention_heads: 4, tie_word_embeddings: !untied.includes(name) },
+    vocab_size: VOCABULARY,
+    max_position_embeddings: 128,
+    hidden_size: 32,
+    num_hidden_layers: LAYERS,
+    num_attention_heads: 4,
+    tie_word_embeddings: !untied.includes(name),
     ...(name !== "falcon" && { intermediate_size: 48 }),
     ...(!isHeadless && { num_key_value_heads: 2 }),
     ...config,

@@ -56,10 +56,17 @@ test("loadModel returns a folder's config, chat template and generation settings
   writeFileSync(join(path, "tokenizer_config.json"), JSON.stringify({ chat_template: "{{ messages }}" }));
   const { model, report: _, ...others } = await nn.loadModel(path);
   expect(others).toEqual({
-    ...{ path, source: "huggingFace", chatTemplate: "{{ messages }}" },
+    path,
+    source: "huggingFace",
+    chatTemplate: "{{ messages }}",
     config: JSON.parse(readFileSync(join(path, "config.json"), "utf8")),
     generation: {
-      ...{ beginToken: 1, stopTokens: [5, 6], paddingToken: 0, temperature: 0.6, topK: 40, topP: 0.9 },
+      beginToken: 1,
+      stopTokens: [5, 6],
+      paddingToken: 0,
+      temperature: 0.6,
+      topK: 40,
+      topP: 0.9,
       repetitionPenalty: undefined,
     },
   });
@@ -135,7 +142,9 @@ test("a model whose tokens attend to later ones has no cache, and embeds", async
 
 test("Gemma 3's settings of rotation before version 5 of transformers are read", async () => {
   const older = {
-    ...{ rope_parameters: null, rope_theta: 10000, rope_local_base_freq: 100 },
+    rope_parameters: null,
+    rope_theta: 10000,
+    rope_local_base_freq: 100,
     rope_scaling: { rope_type: "linear", factor: 8 },
   };
   const { model } = await load(copyOf("gemma3", older));
@@ -177,14 +186,18 @@ describe("loading a model limits its memory", () => {
     const path = copyOf("llama", { hidden_size: 128, intermediate_size: 256, head_dim: 32, num_hidden_layers: 1 });
     const p = "model.layers.0.";
     const shapes: Record<string, number[]> = {
-      ...{ "model.embed_tokens": [97, 128], "model.norm": [128], lm_head: [97, 128] },
-      ...{ [`${p}input_layernorm`]: [128], [`${p}post_attention_layernorm`]: [128] },
-      ...{
-        [`${p}self_attn.q_proj`]: [128, 128],
-        [`${p}self_attn.k_proj`]: [64, 128],
-        [`${p}self_attn.v_proj`]: [64, 128],
-      },
-      ...{ [`${p}self_attn.o_proj`]: [128, 128], [`${p}mlp.gate_proj`]: [256, 128], [`${p}mlp.up_proj`]: [256, 128] },
+      "model.embed_tokens": [97, 128],
+      "model.norm": [128],
+      lm_head: [97, 128],
+      [`${p}input_layernorm`]: [128],
+      [`${p}post_attention_layernorm`]: [128],
+
+      [`${p}self_attn.q_proj`]: [128, 128],
+      [`${p}self_attn.k_proj`]: [64, 128],
+      [`${p}self_attn.v_proj`]: [64, 128],
+      [`${p}self_attn.o_proj`]: [128, 128],
+      [`${p}mlp.gate_proj`]: [256, 128],
+      [`${p}mlp.up_proj`]: [256, 128],
       [`${p}mlp.down_proj`]: [128, 256],
     };
     const tensors = Object.entries(shapes).map(([name, shape]) => [`${name}.weight`, randn(shape)]);
@@ -266,7 +279,8 @@ describe("the error names what is rejected:", () => {
     const error = await failure(load(path));
     expect(error).toBeInstanceOf(nn.StateDictError);
     expect(error).toMatchObject({
-      ...{ missing: ["model.norm.weight"], unexpected: ["stray"] },
+      missing: ["model.norm.weight"],
+      unexpected: ["stray"],
       different: ["model.embed_tokens.weight", "lm_head.weight"],
     });
     expect(error.message).toContain("expected [98, 32], got F16[97, 32]");

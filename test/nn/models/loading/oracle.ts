@@ -7,7 +7,17 @@ import { hashed } from "../weights.ts";
 export { errorOf } from "../weights.ts";
 
 export const decoders = [
-  ...["gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "olmo2", "mixtral", "qwen3_moe"],
+  "gpt2",
+  "llama",
+  "mistral",
+  "qwen2",
+  "qwen3",
+  "gemma2",
+  "gemma3",
+  "phi3",
+  "olmo2",
+  "mixtral",
+  "qwen3_moe",
 ] as const;
 
 export const folderOf = (name: string): string => join(packageRoot, "test", "fixtures", "decoders", name);

@@ -49,19 +49,27 @@ interface Written {
 async function write(parts: nn.StateDict, values: Tensor, config: object, more: nn.StateDict = {}): Promise<Written> {
   const [outputs, inputs] = values.shape as readonly [number, number];
   const sizes = {
-    ...{ model_type: "llama", vocab_size: 32, hidden_size: inputs, intermediate_size: outputs },
-    ...{ num_hidden_layers: 1, num_attention_heads: 1, head_dim: outputs, max_position_embeddings: 32 },
+    model_type: "llama",
+    vocab_size: 32,
+    hidden_size: inputs,
+    intermediate_size: outputs,
+    num_hidden_layers: 1,
+    num_attention_heads: 1,
+    head_dim: outputs,
+    max_position_embeddings: 32,
   };
   const layer = "model.layers.0.";
   // small, since sharp attention would amplify rounding errors of sums in another order
   const generator = new Generator(seed);
   const drawn = (...shape: number[]) => randn(shape, { generator }).mul(0.2);
   const others = {
-    ...{ "model.embed_tokens.weight": drawn(32, inputs), "lm_head.weight": drawn(32, inputs) },
-    ...{ "model.norm.weight": drawn(inputs), [`${layer}input_layernorm.weight`]: drawn(inputs) },
-    ...{ [`${layer}post_attention_layernorm.weight`]: drawn(inputs) },
-    ...{ [`${layer}self_attn.o_proj.weight`]: drawn(inputs, outputs) },
-    ...{ [`${layer}mlp.down_proj.weight`]: drawn(inputs, outputs) },
+    "model.embed_tokens.weight": drawn(32, inputs),
+    "lm_head.weight": drawn(32, inputs),
+    "model.norm.weight": drawn(inputs),
+    [`${layer}input_layernorm.weight`]: drawn(inputs),
+    [`${layer}post_attention_layernorm.weight`]: drawn(inputs),
+    [`${layer}self_attn.o_proj.weight`]: drawn(inputs, outputs),
+    [`${layer}mlp.down_proj.weight`]: drawn(inputs, outputs),
   };
   const save = async (own: nn.StateDict, configOf: object): Promise<string> => {
     const path = folder.file(`model-${count++}`);

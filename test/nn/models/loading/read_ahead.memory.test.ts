@@ -11,9 +11,19 @@ import { waitFor } from "../../../support/wait.ts";
 const folder = testFolder("read-ahead");
 const sizes = { vocabularySize: 512, contextLength: 64, layers: 3, heads: 4, width: 128, hidden: 512 } as const;
 const config = {
-  ...{ model_type: "llama", vocab_size: 512, max_position_embeddings: 64, hidden_size: 128, num_hidden_layers: 3 },
-  ...{ intermediate_size: 512, num_attention_heads: 4, num_key_value_heads: 4, rms_norm_eps: 1e-5, rope_theta: 1e4 },
-  ...{ hidden_act: "silu", tie_word_embeddings: false, torch_dtype: "float32" },
+  model_type: "llama",
+  vocab_size: 512,
+  max_position_embeddings: 64,
+  hidden_size: 128,
+  num_hidden_layers: 3,
+  intermediate_size: 512,
+  num_attention_heads: 4,
+  num_key_value_heads: 4,
+  rms_norm_eps: 1e-5,
+  rope_theta: 1e4,
+  hidden_act: "silu",
+  tie_word_embeddings: false,
+  torch_dtype: "float32",
 };
 
 async function modelFolder(name: string): Promise<string> {

@@ -58,11 +58,13 @@ test.each([
   ["llama4", "llama4_text", "language_model.model.", { "vision_model.x.weight": small }],
 ] as const)("the text part of %s loads", async (type, name, prefix, further) => {
   const config = (own: Drawn["config"]) => ({
-    ...{ model_type: type, text_config: own, vision_config: { depth: 1 }, image_token_id: 5 },
-    ...{
-      tie_word_embeddings: own["tie_word_embeddings"] ?? false,
-      ...(type.startsWith("gemma") && { audio_config: {} }),
-    },
+    model_type: type,
+    text_config: own,
+    vision_config: { depth: 1 },
+    image_token_id: 5,
+
+    tie_word_embeddings: own["tie_word_embeddings"] ?? false,
+    ...(type.startsWith("gemma") && { audio_config: {} }),
   });
   const head = prefix === "language_model.model." ? "language_model.lm_head." : "lm_head.";
   const rename = (key: string) => key.replace(/^model\./, prefix).replace(/^lm_head\./, head);
@@ -88,7 +90,11 @@ test("keys and values of layers that attend to those of earlier layers are ignor
 test("Kimi K2 and DeepSeek-V3 load with settings of published files and a multi-token prediction layer", async () => {
   const own = { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1, ep_size: 1, seq_aux: true };
   const config = (given: Drawn["config"]) => ({
-    ...{ ...given, ...own, model_type: "kimi_k2", aux_loss_alpha: 0.001, num_nextn_predict_layers: 1 },
+    ...given,
+    ...own,
+    model_type: "kimi_k2",
+    aux_loss_alpha: 0.001,
+    num_nextn_predict_layers: 1,
     auto_map: { AutoConfig: "configuration_deepseek.DeepseekV3Config" },
   });
   const layers = Number(families["deepseek_v3"].drawn[0].config["num_hidden_layers"]);

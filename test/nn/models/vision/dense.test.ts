@@ -175,7 +175,8 @@ test("objects of a detector have their names and boxes", async () => {
     const best = Math.max(...powers.slice(0, 3));
     const total = powers.reduce((sum, each) => sum + each, 0);
     return {
-      ...{ label: ["sky", "road", "tree"][powers.indexOf(best)], score: best / total },
+      label: ["sky", "road", "tree"][powers.indexOf(best)],
+      score: best / total,
       box: { left: (x - across / 2) * width, top: (y - down / 2) * height, right: (x + across / 2) * width },
     };
   });
@@ -198,7 +199,9 @@ test("RT-DETR's objects are the best pairs of a query and a label", async () => 
   const pairs = rows.flatMap((row) => {
     const [x, , across] = row.slice(3) as [number, number, number, number];
     return row.slice(0, 3).map((score, label) => ({
-      ...{ label: ["sky", "road", "tree"][label], score: 1 / (1 + Math.exp(-score)), left: (x - across / 2) * width },
+      label: ["sky", "road", "tree"][label],
+      score: 1 / (1 + Math.exp(-score)),
+      left: (x - across / 2) * width,
     }));
   });
   const wanted = pairs.sort((a, b) => b.score - a.score).slice(0, rows.length);

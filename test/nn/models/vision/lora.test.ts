@@ -28,8 +28,11 @@ const configs = {
   vit: { model_type: "vit", architectures: ["ViTForImageClassification"], num_labels: 3, ...vision },
   dinov2: { model_type: "dinov2", architectures: ["Dinov2Model"], ...shared, ...patches },
   clip: {
-    ...{ model_type: "clip", architectures: ["CLIPModel"], projection_dim: 6 },
-    ...{ vision_config: vision, text_config: text },
+    model_type: "clip",
+    architectures: ["CLIPModel"],
+    projection_dim: 6,
+    vision_config: vision,
+    text_config: text,
   },
 } as const;
 type Model = nn.VisionEncoder | nn.DualEncoder;

@@ -60,7 +60,10 @@ function processorOf(family: string, { config }: MmprojCase): Record<string, unk
   if (family === "idefics3") return { image_processor_type: "Idefics3ImageProcessor", ...tiles };
   const [least, most] = [8, 4096].map((count) => count * (patch * merge) ** 2);
   return {
-    ...{ image_processor_type: "Qwen2VLImageProcessor", patch_size: patch, merge_size: merge, temporal_patch_size: 2 },
+    image_processor_type: "Qwen2VLImageProcessor",
+    patch_size: patch,
+    merge_size: merge,
+    temporal_patch_size: 2,
     size: { shortest_edge: least, longest_edge: most },
   };
 }

@@ -13,7 +13,9 @@ export function promptMetadata(template: string): Contents["metadata"] {
   const { model, added_tokens } = promptTokenizer;
   const tokens = Object.keys(model.vocab).sort((a, b) => model.vocab[a] - model.vocab[b]);
   return {
-    ...{ "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.chat_template": template },
+    "tokenizer.ggml.model": "gpt2",
+    "tokenizer.ggml.pre": "gpt-2",
+    "tokenizer.chat_template": template,
     "tokenizer.ggml.tokens": [...tokens, ...added_tokens.map(({ content }) => content)],
     "tokenizer.ggml.token_type": [...tokens.map(() => 1), ...added_tokens.map(() => 3)],
   };

@@ -5,8 +5,15 @@ import type { EncoderName } from "./architectures.ts";
 
 /** @internal The activations by their names in configs. `gelu_fast` and `gelu_new` differ in rounding. */
 export const encoderActivations: Readonly<Record<string, EncoderActivation>> = {
-  ...{ gelu: "gelu", gelu_python: "gelu", gelu_new: "geluTanh", gelu_pytorch_tanh: "geluTanh", gelu_fast: "geluTanh" },
-  ...{ relu: "relu", silu: "silu", swish: "silu", tanh: "tanh" },
+  gelu: "gelu",
+  gelu_python: "gelu",
+  gelu_new: "geluTanh",
+  gelu_pytorch_tanh: "geluTanh",
+  gelu_fast: "geluTanh",
+  relu: "relu",
+  silu: "silu",
+  swish: "silu",
+  tanh: "tanh",
 };
 
 /** @internal Returns the activation in a field of a config. @throws {ArgumentError} `unknownActivation` */

@@ -13,15 +13,22 @@ import { encoderTypeOf } from "./published.ts";
 
 /** The beginning of class names in `architectures`, by `model_type`. */
 const classNames: Readonly<Record<EncoderName, string>> = {
-  ...{ bert: "Bert", jina_bert: "JinaBert", roberta: "Roberta", "xlm-roberta": "XLMRoberta", camembert: "Camembert" },
-  ...{ distilbert: "DistilBert", mpnet: "MPNet", albert: "Albert", electra: "Electra", modernbert: "ModernBert" },
-  ...{
-    nomic_bert: "NomicBert",
-    gte: "Gte",
-    jina_embeddings_v3: "JinaEmbeddingsV3",
-    deberta: "Deberta",
-    "deberta-v2": "DebertaV2",
-  },
+  bert: "Bert",
+  jina_bert: "JinaBert",
+  roberta: "Roberta",
+  "xlm-roberta": "XLMRoberta",
+  camembert: "Camembert",
+  distilbert: "DistilBert",
+  mpnet: "MPNet",
+  albert: "Albert",
+  electra: "Electra",
+  modernbert: "ModernBert",
+
+  nomic_bert: "NomicBert",
+  gte: "Gte",
+  jina_embeddings_v3: "JinaEmbeddingsV3",
+  deberta: "Deberta",
+  "deberta-v2": "DebertaV2",
 };
 
 /**
@@ -47,12 +54,11 @@ export async function loadClassifier(path: string, labels: readonly string[]): P
   const isSame = labels.length === known.length && labels.every((label) => known.includes(label));
   const names = isSame ? known : labels;
   const config = {
-    ...{
-      ...others,
-      model_type: type,
-      architectures: [`${classNames[encoderNameOf(type, given)]}ForSequenceClassification`],
-    },
-    ...{ id2label: Object.fromEntries(names.entries()), problem_type: "single_label_classification" },
+    ...others,
+    model_type: type,
+    architectures: [`${classNames[encoderNameOf(type, given)]}ForSequenceClassification`],
+    id2label: Object.fromEntries(names.entries()),
+    problem_type: "single_label_classification",
     label2id: Object.fromEntries(names.map((name, index) => [name, index])),
   };
   using opened = openEncoder(path, type, config, false);

@@ -88,11 +88,18 @@ function describe(name: EncoderName, config: Settings): EncoderDescription {
   const eps = epsOf(name, config);
   const length = config.whole("max_position_embeddings");
   return {
-    ...{ architecture: name, vocabularySize: config.whole("vocab_size"), width, order, groupSize, layers },
+    architecture: name,
+    vocabularySize: config.whole("vocab_size"),
+    width,
+    order,
+    groupSize,
+    layers,
     contextLength: positions?.padding === undefined ? length : length - positions.padding - 1,
     norm: { kind: "layerNorm", eps, bias: name === "modernbert" ? config.flag("norm_bias") : true },
     embeddings: {
-      ...{ width: embeddingWidth(row, config, width), norm: true, positions },
+      width: embeddingWidth(row, config, width),
+      norm: true,
+      positions,
       tokenTypes: row.noTokenTypes ? 0 : config.whole("type_vocab_size", row.optionalTokenTypes ? 0 : 1),
       projection: projectionOf(row, config, width),
     },
@@ -168,7 +175,11 @@ function attentionOf(
   const isLocal = row.windows === true && slides(config, count, index);
   const bias = row.attentionBias === "ifConfigured" ? config.flag("attention_bias") : (row.attentionBias ?? true);
   return {
-    ...{ heads, headWidth, bias, fused: row.fused === true, biases: row.headRows ? { key: false } : undefined },
+    heads,
+    headWidth,
+    bias,
+    fused: row.fused === true,
+    biases: row.headRows ? { key: false } : undefined,
     window: isLocal ? Math.floor(config.whole("local_attention") / 2) : undefined,
     alibi: row.positions === "alibi" ? alibiSlopes(heads) : undefined,
     rope: row.positions === "rotary" ? ropeFor(row, config, headWidth, isLocal) : undefined,
@@ -301,8 +312,10 @@ function feedForwardOf(
   if (activation === "tanh") throw config.refused("unknownActivation", `${key} "tanh" is not supported`);
   const isModern = feedForward === "gatedFused";
   return {
-    ...{ hidden, activation, gated: feedForward !== undefined },
-    ...{ bias: feedForward === undefined || (isModern && config.flag("mlp_bias")) },
+    hidden,
+    activation,
+    gated: feedForward !== undefined,
+    bias: feedForward === undefined || (isModern && config.flag("mlp_bias")),
     ...(feedForward === "gatedUpGate" && { downBias: true, fused: "upGate" as const }),
     ...(isModern && { fused: true }),
   };

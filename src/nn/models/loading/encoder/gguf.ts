@@ -39,7 +39,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   "jina-bert-v2": {
     name: "jina_bert",
     config: (settings) => ({
-      ...{ layer_norm_eps: settings.positive("attention.layer_norm_epsilon"), position_embedding_type: "alibi" },
+      layer_norm_eps: settings.positive("attention.layer_norm_epsilon"),
+      position_embedding_type: "alibi",
     }),
   },
   "modern-bert": { name: "modernbert", config: modernConfig },
@@ -49,11 +50,13 @@ function modernConfig(settings: Settings, has: (tensor: string) => boolean): Rea
   const base = settings.positiveIfAny("rope.freq_base") ?? 160_000;
   const eps = settings.positiveIfAny("attention.layer_norm_epsilon");
   return {
-    ...{ norm_eps: eps ?? settings.positive("attention.layer_norm_rms_epsilon"), global_rope_theta: base },
+    norm_eps: eps ?? settings.positive("attention.layer_norm_rms_epsilon"),
+    global_rope_theta: base,
     local_rope_theta: settings.positiveIfAny("rope.freq_base_swa") ?? base,
     local_attention: settings.whole("attention.sliding_window"),
     global_attn_every_n_layers: settings.wholeIfAny("attention.sliding_window_pattern") ?? 3,
-    ...{ norm_bias: has("token_embd_norm.bias"), attention_bias: has("blk.0.attn_qkv.bias") },
+    norm_bias: has("token_embd_norm.bias"),
+    attention_bias: has("blk.0.attn_qkv.bias"),
     mlp_bias: has("blk.0.ffn_up.bias"),
   };
 }
@@ -108,8 +111,12 @@ export function openGgufEncoder(file: GgufReader): Opened {
   const tokenizer = file.metadata["tokenizer.ggml.model"] ? loadTokenizer(file.path) : undefined;
   const source = ggufSource(file);
   return {
-    ...{ places: placesOf(name, description), source, style: "gguf", config: Object.fromEntries(entries) },
-    ...{ generation: generationOfGguf(file), chatTemplate: undefined },
+    places: placesOf(name, description),
+    source,
+    style: "gguf",
+    config: Object.fromEntries(entries),
+    generation: generationOfGguf(file),
+    chatTemplate: undefined,
     newModel(options) {
       const model = new Encoder(description, options);
       model.tokenizer = tokenizer;
@@ -143,13 +150,15 @@ function configOf(
     );
   const rows = (tensor: string) => (file.has(tensor) ? file.info(tensor).shape[0] : undefined);
   const fields: Readonly<Record<string, unknown>> = {
-    ...{ model_type: name, vocab_size: rows("token_embd.weight"), type_vocab_size: rows("token_types.weight") },
+    model_type: name,
+    vocab_size: rows("token_embd.weight"),
+    type_vocab_size: rows("token_types.weight"),
     max_position_embeddings: rows("position_embd.weight") ?? settings.whole("context_length"),
-    ...{ hidden_size: settings.whole("embedding_length"), intermediate_size: settings.whole("feed_forward_length") },
-    ...{
-      num_hidden_layers: settings.whole("block_count"),
-      num_attention_heads: settings.whole("attention.head_count"),
-    },
+    hidden_size: settings.whole("embedding_length"),
+    intermediate_size: settings.whole("feed_forward_length"),
+
+    num_hidden_layers: settings.whole("block_count"),
+    num_attention_heads: settings.whole("attention.head_count"),
     ...own,
   };
   return new Settings(file.path, new Map(Object.entries(fields)));

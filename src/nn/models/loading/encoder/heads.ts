@@ -40,7 +40,9 @@ export function headOf(
   if (task === undefined) return undefined;
   const isModern = name === "modernbert";
   const modern = (): DenseDescription => ({
-    ...{ width, bias: config.flag("classifier_bias"), norm: true },
+    width,
+    bias: config.flag("classifier_bias"),
+    norm: true,
     activation: encoderActivation(config, "classifier_activation"),
   });
   if (task === "fillMask") {
@@ -64,7 +66,9 @@ function classifierLayer(name: EncoderName, config: Settings, width: number): De
   const fixed = activation === "pooler" || activation === "classifier" ? undefined : activation;
   const isPooler = activation === "pooler";
   return {
-    ...{ width, bias: true, norm: false },
+    width,
+    bias: true,
+    norm: false,
     activation: isPooler ? encoderActivation(config, "pooler_hidden_act") : (fixed ?? "tanh"),
   };
 }

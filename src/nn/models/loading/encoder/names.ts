@@ -50,7 +50,11 @@ const bertBlock = (index: number): string => `encoder.layer.${index}.`;
 const robertaHeads = { ...tagAndAnswer, classify: denseHead, fillMask: lmHead } as const;
 
 const bertLike = (prefix: string, heads: EncoderNames["heads"]): EncoderNames => ({
-  ...{ prefixes: [`${prefix}.`, ""], top: bertTop, block: bertBlock, layer: bertLayer, heads },
+  prefixes: [`${prefix}.`, ""],
+  top: bertTop,
+  block: bertBlock,
+  layer: bertLayer,
+  heads,
 });
 
 const names: Readonly<Record<EncoderName, EncoderNames>> = {
@@ -68,14 +72,18 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
   "xlm-roberta": bertLike("roberta", robertaHeads),
   camembert: bertLike("roberta", robertaHeads),
   electra: bertLike("electra", {
-    ...{ ...tagAndAnswer, classify: denseHead },
+    ...tagAndAnswer,
+    classify: denseHead,
     fillMask: {
-      ...{ dense: "generator_predictions.dense", norm: "generator_predictions.LayerNorm" },
+      dense: "generator_predictions.dense",
+      norm: "generator_predictions.LayerNorm",
       output: "generator_lm_head",
     },
   }),
   distilbert: {
-    ...{ prefixes: ["distilbert.", ""], top: bertTop, block: (index) => `transformer.layer.${index}.` },
+    prefixes: ["distilbert.", ""],
+    top: bertTop,
+    block: (index) => `transformer.layer.${index}.`,
     layer: {
       "attention.query": "attention.q_lin",
       "attention.key": "attention.k_lin",
@@ -93,7 +101,9 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
     },
   },
   mpnet: {
-    ...{ prefixes: ["mpnet.", ""], block: bertBlock, heads: robertaHeads },
+    prefixes: ["mpnet.", ""],
+    block: bertBlock,
+    heads: robertaHeads,
     top: { ...bertTop, distanceEmbedding: "encoder.relative_attention_bias" },
     layer: {
       ...bertLayer,
@@ -158,7 +168,9 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
     heads: { ...tagAndAnswer, classify: pooler, fillMask: predictions("layer_norm") },
   },
   gte: {
-    ...{ prefixes: ["gte.", "new.", ""], top: bertTop, block: bertBlock },
+    prefixes: ["gte.", "new.", ""],
+    top: bertTop,
+    block: bertBlock,
     layer: {
       "attention.queryKeyValue": "attention.qkv_proj",
       "attention.output": "attention.o_proj",
@@ -168,7 +180,8 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
       feedForwardNorm: "mlp_ln",
     },
     heads: {
-      ...{ ...tagAndAnswer, classify: pooler },
+      ...tagAndAnswer,
+      classify: pooler,
       fillMask: { dense: "lm_head.dense", norm: "lm_head.norm", output: "lm_head.decoder" },
     },
   },
@@ -187,7 +200,8 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
     heads: robertaHeads,
   },
   deberta: {
-    ...{ prefixes: ["deberta.", ""], block: bertBlock },
+    prefixes: ["deberta.", ""],
+    block: bertBlock,
     top: { ...bertTop, "embeddings.projection": "embeddings.embed_proj", distanceEmbedding: "encoder.rel_embeddings" },
     layer: {
       ...bertLayer,
@@ -205,7 +219,8 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
     },
   },
   "deberta-v2": {
-    ...{ prefixes: ["deberta.", ""], block: bertBlock },
+    prefixes: ["deberta.", ""],
+    block: bertBlock,
     top: {
       ...bertTop,
       "embeddings.projection": "embeddings.embed_proj",

@@ -52,7 +52,9 @@ export function openSentenceDecoder(
       places: places.map((place) => ({ ...place, path: `decoder.${place.path}` })),
       // the head is not needed, because no logits are computed
       source: { ...source, isNeutral: (tensor) => isHead(tensor) || (source.isNeutral?.(tensor) ?? false) },
-      ...{ style: "huggingFace", generation: generationOf(path), chatTemplate: chatTemplateOf(path) },
+      style: "huggingFace",
+      generation: generationOf(path),
+      chatTemplate: chatTemplateOf(path),
       config: recordIn(config),
       newModel(options) {
         const model = new Encoder(encoderOf(decoder), options);
@@ -72,7 +74,15 @@ const isHead = (tensor: string): boolean => /(^|\.)(lm_head|embed_out)\./.test(t
 
 /** Returns the description of an encoder that runs the decoder. */
 const encoderOf = (decoder: DecoderDescription): EncoderDescription => ({
-  ...{ architecture: decoder.architecture, vocabularySize: decoder.vocabularySize, width: decoder.width, decoder },
-  ...{ contextLength: decoder.contextLength, norm: decoder.norm, normPlace: "before", finalNorm: false },
-  ...{ embeddings: { width: decoder.width, norm: false, tokenTypes: 0 }, layers: [], order: [] },
+  architecture: decoder.architecture,
+  vocabularySize: decoder.vocabularySize,
+  width: decoder.width,
+  decoder,
+  contextLength: decoder.contextLength,
+  norm: decoder.norm,
+  normPlace: "before",
+  finalNorm: false,
+  embeddings: { width: decoder.width, norm: false, tokenTypes: 0 },
+  layers: [],
+  order: [],
 });

@@ -36,7 +36,10 @@ export function openEncoder(path: string, type: EncoderName, config: object, isF
   try {
     const source = withoutUnused(sourceOf(file, settings));
     return {
-      ...{ places: encoderPlaces(name, description), source, style: "huggingFace", ...about },
+      places: encoderPlaces(name, description),
+      source,
+      style: "huggingFace",
+      ...about,
       config: recordIn(config),
       newModel(options) {
         const model = new Encoder(description, options);

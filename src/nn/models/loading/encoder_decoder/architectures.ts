@@ -54,25 +54,56 @@ export const rowOf = (name: EncoderDecoderName): EncoderDecoderRow => encoderDec
 type Fields = Readonly<Record<string, Json>>;
 
 const common = {
-  ...{ is_encoder_decoder: true, is_decoder: false, tie_word_embeddings: true, architectures: null },
-  ...{ decoder_start_token_id: null, pad_token_id: null, bos_token_id: null, eos_token_id: null },
+  is_encoder_decoder: true,
+  is_decoder: false,
+  tie_word_embeddings: true,
+  architectures: null,
+  decoder_start_token_id: null,
+  pad_token_id: null,
+  bos_token_id: null,
+  eos_token_id: null,
 } as const satisfies Fields;
 
 const t5 = {
-  ...{ ...common, d_model: 512, d_kv: 64, num_decoder_layers: null, relative_attention_num_buckets: 32 },
-  ...{ relative_attention_max_distance: 128, layer_norm_epsilon: 1e-6, pad_token_id: 0, eos_token_id: 1 },
+  ...common,
+  d_model: 512,
+  d_kv: 64,
+  num_decoder_layers: null,
+  relative_attention_num_buckets: 32,
+  relative_attention_max_distance: 128,
+  layer_norm_epsilon: 1e-6,
+  pad_token_id: 0,
+  eos_token_id: 1,
 } as const satisfies Fields;
 
 const mt5 = {
-  ...{ ...t5, vocab_size: 250_112, d_ff: 1024, num_layers: 8, num_heads: 6, feed_forward_proj: "gated-gelu" },
+  ...t5,
+  vocab_size: 250_112,
+  d_ff: 1024,
+  num_layers: 8,
+  num_heads: 6,
+  feed_forward_proj: "gated-gelu",
   decoder_start_token_id: 0,
 } as const satisfies Fields;
 
 const bart = {
-  ...{ ...common, vocab_size: 50_265, max_position_embeddings: 1024, encoder_layers: 12, encoder_ffn_dim: 4096 },
-  ...{ encoder_attention_heads: 16, decoder_layers: 12, decoder_ffn_dim: 4096, decoder_attention_heads: 16 },
-  ...{ activation_function: "gelu", d_model: 1024, scale_embedding: false, pad_token_id: 1, bos_token_id: 0 },
-  ...{ eos_token_id: 2, decoder_start_token_id: 2, forced_eos_token_id: 2 },
+  ...common,
+  vocab_size: 50_265,
+  max_position_embeddings: 1024,
+  encoder_layers: 12,
+  encoder_ffn_dim: 4096,
+  encoder_attention_heads: 16,
+  decoder_layers: 12,
+  decoder_ffn_dim: 4096,
+  decoder_attention_heads: 16,
+  activation_function: "gelu",
+  d_model: 1024,
+  scale_embedding: false,
+  pad_token_id: 1,
+  bos_token_id: 0,
+  eos_token_id: 2,
+  decoder_start_token_id: 2,
+  forced_eos_token_id: 2,
 } as const satisfies Fields;
 
 /**
@@ -86,8 +117,15 @@ export const encoderDecoderFields: Readonly<Record<EncoderDecoderName, Fields>> 
   bart,
   mbart: { ...bart, decoder_start_token_id: null },
   marian: {
-    ...{ ...bart, vocab_size: 58_101, decoder_vocab_size: null, decoder_start_token_id: 58_100, pad_token_id: 58_100 },
-    ...{ eos_token_id: 0, bos_token_id: null, share_encoder_decoder_embeddings: true, forced_eos_token_id: 0 },
+    ...bart,
+    vocab_size: 58_101,
+    decoder_vocab_size: null,
+    decoder_start_token_id: 58_100,
+    pad_token_id: 58_100,
+    eos_token_id: 0,
+    bos_token_id: null,
+    share_encoder_decoder_embeddings: true,
+    forced_eos_token_id: 0,
   },
   m2m_100: {
     ...bart,

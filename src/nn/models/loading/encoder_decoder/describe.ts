@@ -19,23 +19,29 @@ const ANY_LENGTH = 65_536;
 
 /** Keys that have no effect on results, besides those of all models. */
 const withoutEffect: ReadonlySet<string> = new Set([
-  ...["init_std", "initializer_factor", "encoder_layerdrop", "decoder_layerdrop", "n_positions", "num_hidden_layers"],
-  ...[
-    "output_past",
-    "dense_act_fn",
-    "is_gated_act",
-    "scale_decoder_outputs",
-    "normalize_before",
-    "normalize_embedding",
-  ],
-  ...["add_bias_logits", "add_final_layer_norm", "static_position_embeddings", "extra_pos_embeddings"],
-  ...[
-    "force_bos_token_to_be_generated",
-    "gradient_checkpointing",
-    "classif_dropout",
-    "hidden_size",
-    "tokenizer_config",
-  ],
+  "init_std",
+  "initializer_factor",
+  "encoder_layerdrop",
+  "decoder_layerdrop",
+  "n_positions",
+  "num_hidden_layers",
+
+  "output_past",
+  "dense_act_fn",
+  "is_gated_act",
+  "scale_decoder_outputs",
+  "normalize_before",
+  "normalize_embedding",
+  "add_bias_logits",
+  "add_final_layer_norm",
+  "static_position_embeddings",
+  "extra_pos_embeddings",
+
+  "force_bos_token_to_be_generated",
+  "gradient_checkpointing",
+  "classif_dropout",
+  "hidden_size",
+  "tokenizer_config",
 ]);
 
 /** The ends of names of classes with the language model's head, or without a head. */
@@ -78,7 +84,10 @@ export function describeEncoderDecoder(
   const isTied = row.t5 === true || saysTied;
   const part = (side: Side) => (row.t5 ? t5Part(name, row, config, side) : bartPart(name, row, config, side));
   return {
-    ...{ architecture: name, encoder: part("encoder"), decoder: part("decoder"), paddingToken },
+    architecture: name,
+    encoder: part("encoder"),
+    decoder: part("decoder"),
+    paddingToken,
     separateEmbeddings: hasTwoTables(row, config) || stored.hasOtherTables || (!isTied && stored.hasTables),
     tied: isTied && !stored.hasHead,
     headScale: isScaled ? width ** -0.5 : undefined,
@@ -144,7 +153,8 @@ function t5Part(name: EncoderDecoderName, row: EncoderDecoderRow, config: Settin
     contextLength: ANY_LENGTH,
     norm: { kind: "rmsNorm", eps: config.positive("layer_norm_epsilon"), bias: false },
     embeddings: { width, norm: false, tokenTypes: 0 },
-    ...{ normPlace: "before", finalNorm: true },
+    normPlace: "before",
+    finalNorm: true,
     distances: { kind: "buckets", rows, heads, longest, perBlock: row.distancesPerBlock },
   };
 }
@@ -171,16 +181,22 @@ function bartPart(name: EncoderDecoderName, row: EncoderDecoderRow, config: Sett
   const feedForward = { hidden: config.whole(`${side}_ffn_dim`), activation, gated: false, bias: true } as const;
   const attention = { heads, headWidth: width / heads, bias: true, fused: false };
   const embeddings: EmbeddingsDescription = {
-    ...{ width, norm: !row.noEmbeddingNorm, tokenTypes: 0, positions: positionsOf(row, config, width) },
+    width,
+    norm: !row.noEmbeddingNorm,
+    tokenTypes: 0,
+    positions: positionsOf(row, config, width),
     scale: config.flag("scale_embedding") ? Math.sqrt(width) : undefined,
   };
   const part = partOf(name, { config, width, count: countOf(config, `${side}_layers`), attention, feedForward });
   const size = side === "decoder" && row.separateEmbeddings ? config.wholeIfAny("decoder_vocab_size") : undefined;
   return {
-    ...{ ...part, embeddings, vocabularySize: (hasTwoTables(row, config) ? size : undefined) ?? part.vocabularySize },
+    ...part,
+    embeddings,
+    vocabularySize: (hasTwoTables(row, config) ? size : undefined) ?? part.vocabularySize,
     contextLength: config.whole("max_position_embeddings"),
     norm: { kind: "layerNorm", eps: 1e-5, bias: true },
-    ...{ normPlace: row.normsBefore ? "before" : "after", finalNorm: row.normsBefore === true },
+    normPlace: row.normsBefore ? "before" : "after",
+    finalNorm: row.normsBefore === true,
   };
 }
 
@@ -206,7 +222,9 @@ interface Part {
 /** The fields of a description that all models share. */
 function partOf(name: EncoderDecoderName, { config, width, count, attention, feedForward }: Part) {
   return {
-    ...{ architecture: name, width, vocabularySize: config.whole("vocab_size") },
+    architecture: name,
+    width,
+    vocabularySize: config.whole("vocab_size"),
     layers: Array.from({ length: count }, () => ({ attentionNorm: true, attention, feedForward })),
     order: Array.from({ length: count }, (_, index) => index),
   };

@@ -38,7 +38,10 @@ export function openGgufEncoderDecoder(file: GgufReader): Opened {
   const generation = generationOfGguf(file);
   const source = ggufSource(file);
   return {
-    ...{ style: "gguf", config: Object.fromEntries(entries), generation, chatTemplate: undefined },
+    style: "gguf",
+    config: Object.fromEntries(entries),
+    generation,
+    chatTemplate: undefined,
     places: placesOf(description, isTied),
     source: { ...source, isNeutral: (tensor) => /\.cross_attn_rel_b\.weight$/.test(tensor) },
     newModel(options) {
@@ -82,12 +85,20 @@ function configOf(file: GgufReader, settings: Settings, isTied: boolean): Settin
 }
 
 const layerNames: Readonly<Record<string, string>> = {
-  ...{ attentionNorm: "attn_norm", crossAttentionNorm: "cross_attn_norm", feedForwardNorm: "ffn_norm" },
-  ...{ "attention.query": "attn_q", "attention.key": "attn_k", "attention.value": "attn_v" },
-  ...{ "attention.output": "attn_o", "crossAttention.output": "cross_attn_o" },
-  ...{ "crossAttention.query": "cross_attn_q", "crossAttention.key": "cross_attn_k" },
+  attentionNorm: "attn_norm",
+  crossAttentionNorm: "cross_attn_norm",
+  feedForwardNorm: "ffn_norm",
+  "attention.query": "attn_q",
+  "attention.key": "attn_k",
+  "attention.value": "attn_v",
+  "attention.output": "attn_o",
+  "crossAttention.output": "cross_attn_o",
+  "crossAttention.query": "cross_attn_q",
+  "crossAttention.key": "cross_attn_k",
   "crossAttention.value": "cross_attn_v",
-  ...{ "feedForward.gate": "ffn_gate", "feedForward.up": "ffn_up", "feedForward.down": "ffn_down" },
+  "feedForward.gate": "ffn_gate",
+  "feedForward.up": "ffn_up",
+  "feedForward.down": "ffn_down",
 };
 
 function placesOf({ encoder, decoder }: EncoderDecoderDescription, isTied: boolean): Place[] {

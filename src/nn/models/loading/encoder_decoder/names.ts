@@ -39,10 +39,14 @@ const t5Self: Names = {
 };
 
 const t5: FamilyNames = {
-  ...{ prefixes: [""], block: (index) => `@.block.${index}.`, top: { finalNorm: "@.final_layer_norm" } },
+  prefixes: [""],
+  block: (index) => `@.block.${index}.`,
+  top: { finalNorm: "@.final_layer_norm" },
   encoder: { ...t5Self, ...t5FeedForward(1) },
   decoder: {
-    ...{ ...t5Self, ...t5Attention("layer.1.EncDecAttention", "crossAttention"), ...t5FeedForward(2) },
+    ...t5Self,
+    ...t5Attention("layer.1.EncDecAttention", "crossAttention"),
+    ...t5FeedForward(2),
     crossAttentionNorm: "layer.1.layer_norm",
   },
 };
@@ -63,7 +67,9 @@ const bartBlock: Names = {
 };
 
 const bart: FamilyNames = {
-  ...{ prefixes: ["model.", ""], block: (index) => `@.layers.${index}.`, encoder: bartBlock },
+  prefixes: ["model.", ""],
+  block: (index) => `@.layers.${index}.`,
+  encoder: bartBlock,
   top: { position: "@.embed_positions", norm: "@.layernorm_embedding", finalNorm: "@.layer_norm" },
   decoder: { ...bartBlock, ...bartAttention("encoder_attn", "crossAttention") },
 };

@@ -41,7 +41,11 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings): Pac
   return {
     parts,
     describe: () => ({
-      ...{ shape, byteLength: bytesOfParts(file, parts), type: FLOAT8, dtype: "float32", format: null },
+      shape,
+      byteLength: bytesOfParts(file, parts),
+      type: FLOAT8,
+      dtype: "float32",
+      format: null,
       isComputed: true,
     }),
     read: () => scaled(file, name, shape, scales),

@@ -35,8 +35,12 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings): Pac
   return {
     parts,
     describe: () => ({
-      ...{ shape: whole, byteLength: bytesOfParts(file, parts), isComputed: true },
-      ...{ type: "MXFP4", dtype: null, format: "mxfp4" },
+      shape: whole,
+      byteLength: bytesOfParts(file, parts),
+      isComputed: true,
+      type: "MXFP4",
+      dtype: null,
+      format: "mxfp4",
     }),
     read() {
       const [blocks, scales] = [file.tensor(parts[0]), file.tensor(parts[1])];

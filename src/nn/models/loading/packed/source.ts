@@ -33,7 +33,8 @@ export function packedSource(file: SafetensorsReader, layers: ReadonlyMap<string
   ];
   const known = new Set(names);
   return {
-    ...{ ...plain, names },
+    ...plain,
+    names,
     has: (name) => known.has(name),
     describe: (name) => layerOf(name)?.describe() ?? plain.describe(name),
     read: (name) => layerOf(name)?.read() ?? plain.read(name),

@@ -8,15 +8,26 @@ import { visionPlaces } from "./names.ts";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
 const fields = {
-  ...{ patch_size: 14, reassemble_hidden_size: 384, reassemble_factors: [4, 2, 1, 0.5] },
-  ...{ neck_hidden_sizes: [48, 96, 192, 384], fusion_hidden_size: 64, head_in_index: -1, head_hidden_size: 32 },
-  ...{ depth_estimation_type: "relative", max_depth: 1 },
+  patch_size: 14,
+  reassemble_hidden_size: 384,
+  reassemble_factors: [4, 2, 1, 0.5],
+  neck_hidden_sizes: [48, 96, 192, 384],
+  fusion_hidden_size: 64,
+  head_in_index: -1,
+  head_hidden_size: 32,
+  depth_estimation_type: "relative",
+  max_depth: 1,
 } as const;
 
 /** The encoder of a config that lacks one. */
 const backbone = {
-  ...{ model_type: "dinov2", image_size: 518, hidden_size: 384, num_attention_heads: 6, patch_size: 14 },
-  ...{ out_indices: [9, 10, 11, 12], reshape_hidden_states: false },
+  model_type: "dinov2",
+  image_size: 518,
+  hidden_size: 384,
+  num_attention_heads: 6,
+  patch_size: 14,
+  out_indices: [9, 10, 11, 12],
+  reshape_hidden_states: false,
 } as const;
 
 /** Keys of older files, which repeat that the encoder is part of the model. */
@@ -40,8 +51,13 @@ export function describeDepth(given: Settings): DepthDescription {
   if (kind !== "relative" && kind !== "metric")
     throw config.wrong("depth_estimation_type", '"relative" or "metric"', kind);
   return {
-    ...{ architecture: "depth_anything", vision, normalizes, levels, depth: { kind } },
-    ...{ fusionWidth: config.whole("fusion_hidden_size", 2), headWidth: config.whole("head_hidden_size") },
+    architecture: "depth_anything",
+    vision,
+    normalizes,
+    levels,
+    depth: { kind },
+    fusionWidth: config.whole("fusion_hidden_size", 2),
+    headWidth: config.whole("head_hidden_size"),
     scale: config.positive("max_depth"),
   };
 }
@@ -95,7 +111,8 @@ export function depthPlaces({ vision, levels }: DepthDescription): Place[] {
     [1, 2].map((at) => place(`${path}.convolution${at}`, `${name}.convolution${at}`));
   return [
     ...visionPlaces("dinov2", vision).map(({ path, names, ...rest }) => ({
-      ...{ ...rest, path: `vision.${path}` },
+      ...rest,
+      path: `vision.${path}`,
       names: names.filter((name) => !name.startsWith("dinov2.")).map((name) => `backbone.${name}`),
     })),
     ...levels.flatMap(({ factor }, at) => [

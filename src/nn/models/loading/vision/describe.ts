@@ -84,11 +84,15 @@ function headOf({ classified }: VisionArchitecture, config: Settings, className:
 }
 
 const labelsOf = (config: Settings, { outputs }: VisionHead): EncoderLabels => ({
-  ...{ names: namesOf(config), scores: scoresOf(config, outputs), relevance: "sigmoid" },
+  names: namesOf(config),
+  scores: scoresOf(config, outputs),
+  relevance: "sigmoid",
 });
 
 const vitNorm = (config: Settings): NormDescription => ({
-  ...{ kind: "layerNorm", eps: config.positive("layer_norm_eps"), bias: true },
+  kind: "layerNorm",
+  eps: config.positive("layer_norm_eps"),
+  bias: true,
 });
 
 /** Returns the kind of norm. @throws {FileFormatError} for an unknown kind. */
@@ -115,8 +119,12 @@ function bodyOf(name: VisionName, config: Settings, isThere: (weight: RegExp) =>
   const row = visionRow(name);
   const width = config.whole("hidden_size");
   return {
-    ...{ architecture: name, width, norm: normOf(row, config), patches: patchesOf(row, config) },
-    ...{ embeddingNorm: row.pooledNorm === true, finalNorm: finalNormOf(row, config) },
+    architecture: name,
+    width,
+    norm: normOf(row, config),
+    patches: patchesOf(row, config),
+    embeddingNorm: row.pooledNorm === true,
+    finalNorm: finalNormOf(row, config),
     layers: layersOf(row, config),
     midPositions: row.tokens === "detection" && config.flag("use_mid_position_embeddings"),
     pooling: poolingOf(row, config, isThere),
@@ -139,8 +147,13 @@ function patchesOf(row: VisionArchitecture, config: Settings): PatchesDescriptio
   if (image.some((side, axis) => side < size[axis]))
     throw config.wrong("image_size", `at least patch_size (${size.join(" x ")})`, config.get("image_size"));
   return {
-    ...{ channels: config.whole("num_channels"), size, image, bias: patches !== "noBias", flat: patches === "flat" },
-    ...{ classToken: tokens !== "none", distillationToken: tokens === "distillation" },
+    channels: config.whole("num_channels"),
+    size,
+    image,
+    bias: patches !== "noBias",
+    flat: patches === "flat",
+    classToken: tokens !== "none",
+    distillationToken: tokens === "distillation",
     detectionTokens: tokens === "detection" ? config.whole("num_detection_tokens") : 0,
     registers: tokens === "registers" ? config.whole("num_register_tokens", 0) : 0,
     positions:
@@ -179,7 +192,9 @@ function layersOf(row: VisionArchitecture, config: Settings): EncoderLayerDescri
     throw config.wrong("num_attention_heads", "such that the size of a head is a multiple of 4", heads);
   const flag = (key: string) => (key === "" ? true : config.flag(key));
   const biases = row.biases && {
-    ...{ query: flag(row.biases.query), key: flag(row.biases.key), value: flag(row.biases.value) },
+    query: flag(row.biases.query),
+    key: flag(row.biases.key),
+    value: flag(row.biases.value),
     output: flag(row.biases.output),
   };
   const attention = { heads, headWidth, bias: true, biases, fused: false };
@@ -297,7 +312,9 @@ export function describeDual(name: DualName, settings: Settings): DescribedDual 
   return {
     name,
     description: {
-      ...{ architecture: name, sigmoid: !isClip, textProjection: { width: projection, bias: !isClip } },
+      architecture: name,
+      sigmoid: !isClip,
+      textProjection: { width: projection, bias: !isClip },
       vision: { ...vision, projection: isClip ? projection : undefined },
       text: textDescription,
       textPooling: poolingOfText(isClip, text),
@@ -318,8 +335,13 @@ function textOf(name: DualName, config: Settings): EncoderDescription {
   const layer = { attentionNorm: true, attention, feedForward: mlpOf(config, config.whole("intermediate_size")) };
   const contextLength = config.whole("max_position_embeddings");
   return {
-    ...{ architecture: `${name}_text_model`, vocabularySize: config.whole("vocab_size"), contextLength, width },
-    ...{ norm: vitNorm(config), normPlace: "before", finalNorm: true },
+    architecture: `${name}_text_model`,
+    vocabularySize: config.whole("vocab_size"),
+    contextLength,
+    width,
+    norm: vitNorm(config),
+    normPlace: "before",
+    finalNorm: true,
     embeddings: { width, norm: false, positions: { count: contextLength }, tokenTypes: 0 },
     layers: Array.from({ length: count }, () => layer),
     order: Array.from({ length: count }, (_, index) => index),

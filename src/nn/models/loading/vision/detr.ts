@@ -10,19 +10,47 @@ import { describeResNet, resNetPlaces, timmNetwork } from "./resnet.ts";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
 const fields = {
-  ...{ backbone: "resnet50", num_channels: 3, num_queries: 100, d_model: 256, activation_function: "relu" },
-  ...{ encoder_layers: 6, encoder_ffn_dim: 2048, encoder_attention_heads: 8 },
-  ...{ decoder_layers: 6, decoder_ffn_dim: 2048, decoder_attention_heads: 8 },
-  ...{ position_embedding_type: "sine", dilation: false },
+  backbone: "resnet50",
+  num_channels: 3,
+  num_queries: 100,
+  d_model: 256,
+  activation_function: "relu",
+  encoder_layers: 6,
+  encoder_ffn_dim: 2048,
+  encoder_attention_heads: 8,
+  decoder_layers: 6,
+  decoder_ffn_dim: 2048,
+  decoder_attention_heads: 8,
+  position_embedding_type: "sine",
+  dilation: false,
 } as const;
 
 /** Keys of training, of older files, and of the network of convolutions. */
 const notes: ReadonlySet<string> = new Set([
-  ...["backbone_config", "use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs", "is_encoder_decoder"],
-  ...["encoder_layerdrop", "decoder_layerdrop", "init_std", "init_xavier_std", "auxiliary_loss", "class_cost"],
-  ...["bbox_cost", "giou_cost", "mask_loss_coefficient", "dice_loss_coefficient", "bbox_loss_coefficient"],
-  ...["giou_loss_coefficient", "eos_coefficient", "scale_embedding", "max_position_embeddings", "num_hidden_layers"],
-  ...["hidden_size", "num_attention_heads", "classifier_dropout"],
+  "backbone_config",
+  "use_timm_backbone",
+  "use_pretrained_backbone",
+  "backbone_kwargs",
+  "is_encoder_decoder",
+  "encoder_layerdrop",
+  "decoder_layerdrop",
+  "init_std",
+  "init_xavier_std",
+  "auxiliary_loss",
+  "class_cost",
+  "bbox_cost",
+  "giou_cost",
+  "mask_loss_coefficient",
+  "dice_loss_coefficient",
+  "bbox_loss_coefficient",
+  "giou_loss_coefficient",
+  "eos_coefficient",
+  "scale_embedding",
+  "max_position_embeddings",
+  "num_hidden_layers",
+  "hidden_size",
+  "num_attention_heads",
+  "classifier_dropout",
 ]);
 
 /**
@@ -50,9 +78,14 @@ export function describeDetr(given: Settings): {
   const names = namesOf(config);
   return {
     description: {
-      ...{ architecture: "detr", backbone: describeResNet(networkOf(config)), width, activation },
-      ...{ queries: config.whole("num_queries"), labels: names.length },
-      ...{ encoder: stackOf(config, "encoder", width), decoder: stackOf(config, "decoder", width) },
+      architecture: "detr",
+      backbone: describeResNet(networkOf(config)),
+      width,
+      activation,
+      queries: config.whole("num_queries"),
+      labels: names.length,
+      encoder: stackOf(config, "encoder", width),
+      decoder: stackOf(config, "decoder", width),
     },
     labels: { names, scores: "softmax", relevance: "sigmoid" },
   };
@@ -83,12 +116,16 @@ const attention = (path: string, name: string): Readonly<Record<string, string>>
 /** The names in a block of the encoder. */
 export const encoderNames: Readonly<Record<string, string>> = {
   ...attention("attention", "self_attn"),
-  ...{ attentionNorm: "self_attn_layer_norm", "feedForward.up": "fc1", "feedForward.down": "fc2" },
+  attentionNorm: "self_attn_layer_norm",
+  "feedForward.up": "fc1",
+  "feedForward.down": "fc2",
   feedForwardNorm: "final_layer_norm",
 };
 /** The names in a block of the decoder. */
 export const decoderNames: Readonly<Record<string, string>> = {
-  ...{ ...encoderNames, ...attention("crossAttention", "encoder_attn"), crossNorm: "encoder_attn_layer_norm" },
+  ...encoderNames,
+  ...attention("crossAttention", "encoder_attn"),
+  crossNorm: "encoder_attn_layer_norm",
 };
 
 /** Returns the place of every layer with weights. */

@@ -86,7 +86,10 @@ export function openImageModel(path: string, name: ImageModelName, config: objec
   try {
     const source = withFixedNorms(file, sourceOf(file, settings), BATCH_NORM_EPS);
     return {
-      ...{ places, style: "huggingFace", generation: generationOf(path), chatTemplate: undefined },
+      places,
+      style: "huggingFace",
+      generation: generationOf(path),
+      chatTemplate: undefined,
       source: { ...source, isNeutral: (key) => isUnused(key) || (source.isNeutral?.(key) ?? false) },
       config: recordIn(config),
       newModel: (options) => Object.assign(newModel(options), { processor }),

@@ -46,8 +46,13 @@ const vitLayer: Names = {
 const scales: Names = { attentionScale: "layer_scale1.lambda1", feedForwardScale: "layer_scale2.lambda1" };
 
 const dinov2Layer: Names = {
-  ...{ ...vitAttention, ...scales, attentionNorm: "norm1", feedForwardNorm: "norm2" },
-  ...{ "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2", "feedForward.gateUp": "mlp.weights_in" },
+  ...vitAttention,
+  ...scales,
+  attentionNorm: "norm1",
+  feedForwardNorm: "norm2",
+  "feedForward.up": "mlp.fc1",
+  "feedForward.down": "mlp.fc2",
+  "feedForward.gateUp": "mlp.weights_in",
 };
 
 const clipLayer: Names = {
@@ -55,8 +60,10 @@ const clipLayer: Names = {
   "attention.key": "self_attn.k_proj",
   "attention.value": "self_attn.v_proj",
   "attention.output": "self_attn.out_proj",
-  ...{ attentionNorm: "layer_norm1", feedForwardNorm: "layer_norm2" },
-  ...{ "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+  attentionNorm: "layer_norm1",
+  feedForwardNorm: "layer_norm2",
+  "feedForward.up": "mlp.fc1",
+  "feedForward.down": "mlp.fc2",
 };
 
 const clipTop: Names = {
@@ -81,10 +88,13 @@ const internvlLayer: Names = {
   "attention.key": "attention.k_proj",
   "attention.value": "attention.v_proj",
   "attention.output": "attention.projection_layer",
-  ...{ attentionNorm: "layernorm_before", feedForwardNorm: "layernorm_after" },
+  attentionNorm: "layernorm_before",
+  feedForwardNorm: "layernorm_after",
   // these weights have no suffix such as `.weight`
-  ...{ attentionScale: "lambda_1", feedForwardScale: "lambda_2" },
-  ...{ "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+  attentionScale: "lambda_1",
+  feedForwardScale: "lambda_2",
+  "feedForward.up": "mlp.fc1",
+  "feedForward.down": "mlp.fc2",
 };
 
 const clip = { prefixes: ["vision_model.", ""], top: clipTop, blocks: ["encoder.layers."], layer: clipLayer } as const;
@@ -96,15 +106,20 @@ const names: Readonly<Record<VisionName, VisionNames>> = {
   dinov2: { ...dinov2, prefixes: ["dinov2.", ""] },
   dinov2_with_registers: { ...dinov2, prefixes: ["dinov2_with_registers.", ""] },
   dinov3_vit: {
-    ...{ prefixes: [""], blocks: ["layer.", "model.layer."] },
+    prefixes: [""],
+    blocks: ["layer.", "model.layer."],
     top: { ...vitTop, "embeddings.patch": "embeddings.patch_embeddings", finalNorm: "norm" },
     layer: {
       "attention.query": "attention.q_proj",
       "attention.key": "attention.k_proj",
       "attention.value": "attention.v_proj",
       "attention.output": "attention.o_proj",
-      ...{ ...scales, attentionNorm: "norm1", feedForwardNorm: "norm2" },
-      ...{ "feedForward.gate": "mlp.gate_proj", "feedForward.up": "mlp.up_proj", "feedForward.down": "mlp.down_proj" },
+      ...scales,
+      attentionNorm: "norm1",
+      feedForwardNorm: "norm2",
+      "feedForward.gate": "mlp.gate_proj",
+      "feedForward.up": "mlp.up_proj",
+      "feedForward.down": "mlp.down_proj",
     },
   },
   internvl_vision: { ...vit, prefixes: [""], layer: internvlLayer },
@@ -155,7 +170,8 @@ export function visionPlaces(name: VisionName, description: VisionDescription): 
   const headName = head?.of === "teacher" ? "cls_classifier" : "classifier";
   return [
     ...[...topPaths(description)].map((path) => ({
-      ...{ path, names: named(top[path]) },
+      path,
+      names: named(top[path]),
       change: isTable(path) ? reshaped : undefined,
     })),
     ...layers.flatMap((described, index) =>

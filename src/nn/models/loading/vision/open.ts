@@ -45,8 +45,11 @@ export function openVision(path: string, name: VisionName | DualName, config: ob
     const described = describedVision(name, settings, isThere);
     const isBoth = "text" in described.description;
     return {
-      ...{ ...partsOf(path, described, processor), ...about, style: "huggingFace" },
-      ...{ source: withoutUnused(source, isBoth), config: recordIn(config) },
+      ...partsOf(path, described, processor),
+      ...about,
+      style: "huggingFace",
+      source: withoutUnused(source, isBoth),
+      config: recordIn(config),
       [Symbol.dispose]: () => file.close(),
     };
   } catch (cause) {

@@ -8,13 +8,15 @@ import type { Settings } from "../settings.ts";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
 const fields = {
-  ...{ num_channels: 3, embedding_size: 64, hidden_sizes: [256, 512, 1024, 2048], depths: [3, 4, 6, 3] },
-  ...{
-    layer_type: "bottleneck",
-    hidden_act: "relu",
-    downsample_in_first_stage: false,
-    downsample_in_bottleneck: false,
-  },
+  num_channels: 3,
+  embedding_size: 64,
+  hidden_sizes: [256, 512, 1024, 2048],
+  depths: [3, 4, 6, 3],
+
+  layer_type: "bottleneck",
+  hidden_act: "relu",
+  downsample_in_first_stage: false,
+  downsample_in_bottleneck: false,
 } as const;
 const notes: ReadonlySet<string> = new Set(["out_features", "out_indices", "stage_names"]);
 
@@ -51,8 +53,11 @@ export function describeResNet(given: Settings, deep = false): ResNetDescription
   const first = config.flag("downsample_in_first_stage") ? 2 : 1;
   const stages = widths.map((width, at) => ({ width, layers: depths[at], stride: at === 0 ? first : 2 }));
   return {
-    ...{ channels: config.whole("num_channels"), stem: config.whole("embedding_size") },
-    ...{ stages: stages.slice(0, lastStage(config, stages.length)), block, activation },
+    channels: config.whole("num_channels"),
+    stem: config.whole("embedding_size"),
+    stages: stages.slice(0, lastStage(config, stages.length)),
+    block,
+    activation,
     ...(deep && { deep }),
     strideAt: config.flag("downsample_in_bottleneck") ? "first" : "second",
   };

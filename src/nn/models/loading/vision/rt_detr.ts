@@ -12,27 +12,69 @@ import { describeResNet, resNetPlaces } from "./resnet.ts";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
 const fields = {
-  ...{ layer_norm_eps: 1e-5, encoder_hidden_dim: 256, encoder_layers: 1, encoder_ffn_dim: 1024 },
-  ...{ encoder_attention_heads: 8, encode_proj_layers: [2], positional_encoding_temperature: 10_000 },
-  ...{ encoder_activation_function: "gelu", activation_function: "silu", hidden_expansion: 1, d_model: 256 },
-  ...{ num_queries: 300, decoder_in_channels: [256, 256, 256], decoder_ffn_dim: 1024, num_feature_levels: 3 },
-  ...{ decoder_n_points: 4, decoder_layers: 6, decoder_attention_heads: 8, decoder_activation_function: "relu" },
+  layer_norm_eps: 1e-5,
+  encoder_hidden_dim: 256,
+  encoder_layers: 1,
+  encoder_ffn_dim: 1024,
+  encoder_attention_heads: 8,
+  encode_proj_layers: [2],
+  positional_encoding_temperature: 10_000,
+  encoder_activation_function: "gelu",
+  activation_function: "silu",
+  hidden_expansion: 1,
+  d_model: 256,
+  num_queries: 300,
+  decoder_in_channels: [256, 256, 256],
+  decoder_ffn_dim: 1024,
+  num_feature_levels: 3,
+  decoder_n_points: 4,
+  decoder_layers: 6,
+  decoder_attention_heads: 8,
+  decoder_activation_function: "relu",
 } as const;
 
 /** Keys for which only one value is supported; null is the default too. */
 const only: Readonly<Record<string, unknown>> = {
-  ...{ batch_norm_eps: 1e-5, eval_size: undefined, normalize_before: false, learn_initial_query: false },
-  ...{ anchor_image_size: undefined, use_focal_loss: true, with_box_refine: true },
+  batch_norm_eps: 1e-5,
+  eval_size: undefined,
+  normalize_before: false,
+  learn_initial_query: false,
+  anchor_image_size: undefined,
+  use_focal_loss: true,
+  with_box_refine: true,
 };
 
 /** Keys of training, and those that repeat others. */
 const notes: ReadonlySet<string> = new Set([
-  ...["backbone_config", "backbone", "use_timm_backbone", "use_pretrained_backbone", "backbone_kwargs"],
-  ...["freeze_backbone_batch_norms", "encoder_in_channels", "feat_strides", "num_denoising", "label_noise_ratio"],
-  ...["box_noise_scale", "disable_custom_kernels", "is_encoder_decoder", "matcher_alpha", "matcher_gamma"],
-  ...["matcher_class_cost", "matcher_bbox_cost", "matcher_giou_cost", "auxiliary_loss", "focal_loss_alpha"],
-  ...["focal_loss_gamma", "weight_loss_vfl", "weight_loss_bbox", "weight_loss_giou", "eos_coefficient"],
-  ...["initializer_bias_prior_prob", "hidden_size", "num_attention_heads", "num_hidden_layers"],
+  "backbone_config",
+  "backbone",
+  "use_timm_backbone",
+  "use_pretrained_backbone",
+  "backbone_kwargs",
+  "freeze_backbone_batch_norms",
+  "encoder_in_channels",
+  "feat_strides",
+  "num_denoising",
+  "label_noise_ratio",
+  "box_noise_scale",
+  "disable_custom_kernels",
+  "is_encoder_decoder",
+  "matcher_alpha",
+  "matcher_gamma",
+  "matcher_class_cost",
+  "matcher_bbox_cost",
+  "matcher_giou_cost",
+  "auxiliary_loss",
+  "focal_loss_alpha",
+  "focal_loss_gamma",
+  "weight_loss_vfl",
+  "weight_loss_bbox",
+  "weight_loss_giou",
+  "eos_coefficient",
+  "initializer_bias_prior_prob",
+  "hidden_size",
+  "num_attention_heads",
+  "num_hidden_layers",
 ]);
 
 /**
@@ -76,14 +118,22 @@ function bodyOf(config: Settings): Omit<RtDetrDescription, "labels"> {
   if (config.whole("num_feature_levels") !== levels.length)
     throw config.wrong("num_feature_levels", `${levels.length}, the stages of backbone_config`, undefined);
   return {
-    ...{ architecture: "rt_detr", backbone, levels, encoderWidth, width, attended: attendedOf(config, levels.length) },
+    architecture: "rt_detr",
+    backbone,
+    levels,
+    encoderWidth,
+    width,
+    attended: attendedOf(config, levels.length),
     encoder: stackOf(config, "encoder", encoderWidth),
     decoder: stackOf(config, "decoder", width),
     encoderActivation: activationOf(config, "encoder_activation_function"),
     decoderActivation: activationOf(config, "decoder_activation_function"),
-    ...{ activation: activationOf(config, "activation_function"), expansion: config.positive("hidden_expansion") },
-    ...{ temperature: config.positive("positional_encoding_temperature"), queries: config.whole("num_queries") },
-    ...{ points: config.whole("decoder_n_points"), eps: config.positive("layer_norm_eps") },
+    activation: activationOf(config, "activation_function"),
+    expansion: config.positive("hidden_expansion"),
+    temperature: config.positive("positional_encoding_temperature"),
+    queries: config.whole("num_queries"),
+    points: config.whole("decoder_n_points"),
+    eps: config.positive("layer_norm_eps"),
   };
 }
 

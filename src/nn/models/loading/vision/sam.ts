@@ -18,24 +18,52 @@ type Fields = Readonly<Record<string, Json>>;
 /** The fields of each part, with the defaults of `transformers` 5.23.0. */
 const parts = {
   vision_config: {
-    ...{ hidden_size: 768, output_channels: 256, num_hidden_layers: 12, num_attention_heads: 12, num_channels: 3 },
-    ...{ image_size: 1024, patch_size: 16, hidden_act: "gelu", layer_norm_eps: 1e-6, qkv_bias: true, mlp_ratio: 4 },
-    ...{ mlp_dim: null, use_abs_pos: true, use_rel_pos: true, window_size: 14, num_pos_feats: 128 },
+    hidden_size: 768,
+    output_channels: 256,
+    num_hidden_layers: 12,
+    num_attention_heads: 12,
+    num_channels: 3,
+    image_size: 1024,
+    patch_size: 16,
+    hidden_act: "gelu",
+    layer_norm_eps: 1e-6,
+    qkv_bias: true,
+    mlp_ratio: 4,
+    mlp_dim: null,
+    use_abs_pos: true,
+    use_rel_pos: true,
+    window_size: 14,
+    num_pos_feats: 128,
     global_attn_indexes: [2, 5, 8, 11],
   },
   prompt_encoder_config: { hidden_size: 256, image_size: 1024, patch_size: 16, num_point_embeddings: 4 },
   mask_decoder_config: {
-    ...{ hidden_size: 256, hidden_act: "relu", mlp_dim: 2048, num_hidden_layers: 2, num_attention_heads: 8 },
-    ...{ attention_downsample_rate: 2, num_multimask_outputs: 3, iou_head_depth: 3, iou_head_hidden_dim: 256 },
+    hidden_size: 256,
+    hidden_act: "relu",
+    mlp_dim: 2048,
+    num_hidden_layers: 2,
+    num_attention_heads: 8,
+    attention_downsample_rate: 2,
+    num_multimask_outputs: 3,
+    iou_head_depth: 3,
+    iou_head_hidden_dim: 256,
     layer_norm_eps: 1e-6,
   },
 } as const satisfies Readonly<Record<string, Fields>>;
 
 /** Keys that have no effect on masks from points and boxes. */
 const notes: ReadonlySet<string> = new Set([
-  ...["mask_input_channels", "image_embedding_size", "scale", "hidden_act", "layer_norm_eps", "dropout"],
+  "mask_input_channels",
+  "image_embedding_size",
+  "scale",
+  "hidden_act",
+  "layer_norm_eps",
+  "dropout",
   // in published files of SAM
-  ...["intermediate_size", "projection_dim", "initializer_factor", "tie_word_embeddings"],
+  "intermediate_size",
+  "projection_dim",
+  "initializer_factor",
+  "tie_word_embeddings",
 ]);
 
 /** Reads the description. @throws {FileFormatError} @throws {ArgumentError} for unsupported settings */
@@ -62,9 +90,14 @@ export function describeSam(given: Settings): SamDescription {
     if (part.whole(key) !== expected) throw part.wrong(key, `${expected}, to match the other parts`, part.get(key));
   if (width % 8 !== 0) throw vision.wrong("output_channels", "a multiple of 8", width);
   return {
-    ...{ architecture: "sam", channels: vision.whole("num_channels"), image, patch, width },
+    architecture: "sam",
+    channels: vision.whole("num_channels"),
+    image,
+    patch,
+    width,
     side: Math.floor(image / patch),
-    ...{ encoder: encoderOf(vision), decoder: decoderOf(decoder, width) },
+    encoder: encoderOf(vision),
+    decoder: decoderOf(decoder, width),
   };
 }
 
@@ -100,9 +133,15 @@ function encoderOf(config: Settings): SamEncoderDescription {
     throw config.wrong("global_attn_indexes", "a list of block indices", unlimited);
   const hidden = config.wholeIfAny("mlp_dim") ?? Math.trunc(width * config.positive("mlp_ratio"));
   return {
-    ...{ width, heads, layers: config.whole("num_hidden_layers"), feedForward: feedForwardOf(config, hidden) },
-    ...{ bias: config.flag("qkv_bias"), eps: config.positive("layer_norm_eps"), unlimited },
-    ...{ window: config.whole("window_size", 0), positions: config.flag("use_abs_pos") },
+    width,
+    heads,
+    layers: config.whole("num_hidden_layers"),
+    feedForward: feedForwardOf(config, hidden),
+    bias: config.flag("qkv_bias"),
+    eps: config.positive("layer_norm_eps"),
+    unlimited,
+    window: config.whole("window_size", 0),
+    positions: config.flag("use_abs_pos"),
     distances: config.flag("use_rel_pos"),
   };
 }
@@ -113,7 +152,9 @@ export function decoderOf(config: Settings, width: number, isSecond = false): Sa
   if (width % (heads * reduction) !== 0)
     throw config.wrong("num_attention_heads", "a divisor of hidden_size / attention_downsample_rate", heads);
   return {
-    ...{ heads, layers: config.whole("num_hidden_layers"), readsFiner: isSecond },
+    heads,
+    layers: config.whole("num_hidden_layers"),
+    readsFiner: isSecond,
     // In transformers, blocks of SAM always halve their heads, and SAM 2 ignores hidden_act.
     reductions: [isSecond ? reduction : 2, reduction],
     eps: isSecond ? 1e-5 : config.positive("layer_norm_eps"),
@@ -128,7 +169,9 @@ export function decoderOf(config: Settings, width: number, isSecond = false): Sa
 export const place = (path: string, ...names: readonly string[]): Place => ({ path, names });
 
 const attentionParts = {
-  ...{ query: ["q_proj"], key: ["k_proj"], value: ["v_proj"] },
+  query: ["q_proj"],
+  key: ["k_proj"],
+  value: ["v_proj"],
   output: ["out_proj", "o_proj"], // SAM's name, then SAM 2's
 } as const;
 

@@ -11,22 +11,48 @@ type Fields = Readonly<Record<string, Json>>;
 
 /** The fields of each part, with the defaults of `transformers` 5.23.0. */
 const backboneFields = {
-  ...{ hidden_size: 96, num_attention_heads: 1, num_channels: 3, image_size: [1024, 1024], patch_stride: [4, 4] },
-  ...{ patch_kernel_size: [7, 7], patch_padding: [3, 3], query_stride: [2, 2], num_query_pool_stages: 3 },
-  ...{ window_positional_embedding_background_size: [7, 7], blocks_per_stage: [1, 2, 7, 2], mlp_ratio: 4 },
-  ...{ embed_dim_per_stage: [96, 192, 384, 768], num_attention_heads_per_stage: [1, 2, 4, 8], hidden_act: "gelu" },
-  ...{ window_size_per_stage: [8, 4, 14, 7], global_attention_blocks: [5, 7, 9], layer_norm_eps: 1e-6 },
+  hidden_size: 96,
+  num_attention_heads: 1,
+  num_channels: 3,
+  image_size: [1024, 1024],
+  patch_stride: [4, 4],
+  patch_kernel_size: [7, 7],
+  patch_padding: [3, 3],
+  query_stride: [2, 2],
+  num_query_pool_stages: 3,
+  window_positional_embedding_background_size: [7, 7],
+  blocks_per_stage: [1, 2, 7, 2],
+  mlp_ratio: 4,
+  embed_dim_per_stage: [96, 192, 384, 768],
+  num_attention_heads_per_stage: [1, 2, 4, 8],
+  hidden_act: "gelu",
+  window_size_per_stage: [8, 4, 14, 7],
+  global_attention_blocks: [5, 7, 9],
+  layer_norm_eps: 1e-6,
 } as const satisfies Fields;
 const visionFields = {
-  ...{ backbone_config: null, backbone_channel_list: [768, 384, 192, 96], num_feature_levels: 3 },
-  ...{ backbone_feature_sizes: null, fpn_hidden_size: 256, fpn_kernel_size: 1, fpn_stride: 1, fpn_padding: 0 },
+  backbone_config: null,
+  backbone_channel_list: [768, 384, 192, 96],
+  num_feature_levels: 3,
+  backbone_feature_sizes: null,
+  fpn_hidden_size: 256,
+  fpn_kernel_size: 1,
+  fpn_stride: 1,
+  fpn_padding: 0,
   fpn_top_down_levels: [2, 3],
 } as const satisfies Fields;
 const promptFields: Fields = { hidden_size: 256, image_size: 1024, patch_size: 16, num_point_embeddings: 4 };
 const decoderFields: Fields = {
-  ...{ hidden_size: 256, mlp_dim: 2048, num_hidden_layers: 2, num_attention_heads: 8, num_multimask_outputs: 3 },
-  ...{ attention_downsample_rate: 2, iou_head_depth: 3, iou_head_hidden_dim: 256 },
-  ...{ dynamic_multimask_via_stability: true, dynamic_multimask_stability_delta: 0.05 },
+  hidden_size: 256,
+  mlp_dim: 2048,
+  num_hidden_layers: 2,
+  num_attention_heads: 8,
+  num_multimask_outputs: 3,
+  attention_downsample_rate: 2,
+  iou_head_depth: 3,
+  iou_head_hidden_dim: 256,
+  dynamic_multimask_via_stability: true,
+  dynamic_multimask_stability_delta: 0.05,
   dynamic_multimask_stability_thresh: 0.98,
 };
 
@@ -84,7 +110,11 @@ export function describeSam2(given: Settings): Sam2Description {
       `expected mask_decoder_config.num_hidden_layers to be 1 or 2, got ${decoder.whole("num_hidden_layers")}`,
     );
   return {
-    ...{ architecture: "sam2", channels: backbone.whole("num_channels"), image, width, encoder },
+    architecture: "sam2",
+    channels: backbone.whole("num_channels"),
+    image,
+    width,
+    encoder,
     side: image / patch,
     neck: { kernel: vision.whole("fpn_kernel_size"), padding: vision.whole("fpn_padding", 0), sums },
     decoder: decoderOf(decoder, width, true),
@@ -128,7 +158,10 @@ function encoderOf(config: Settings): HieraDescription {
       throw config.wrong("embed_dim_per_stage", "multiples of num_attention_heads_per_stage", widths);
     const isPooled = at > 0 && at <= pools;
     return {
-      ...{ width: widths[at], layers: count, heads: heads[at], window: windows[at] },
+      width: widths[at],
+      layers: count,
+      heads: heads[at],
+      window: windows[at],
       pool: isPooled ? pool : 1,
     };
   });
@@ -136,12 +169,16 @@ function encoderOf(config: Settings): HieraDescription {
   if (activation === "tanh") throw config.wrong("hidden_act", "gelu, relu or silu", activation);
   return {
     patch: {
-      ...{ size: sideOf(config, "patch_kernel_size"), stride: sideOf(config, "patch_stride") },
+      size: sideOf(config, "patch_kernel_size"),
+      stride: sideOf(config, "patch_stride"),
       padding: sideOf(config, "patch_padding", 0),
     },
-    ...{ positions: sideOf(config, "window_positional_embedding_background_size"), stages, activation },
+    positions: sideOf(config, "window_positional_embedding_background_size"),
+    stages,
+    activation,
     unlimited: wholesOf(config, "global_attention_blocks", 0),
-    ...{ ratio: config.positive("mlp_ratio"), eps: config.positive("layer_norm_eps") },
+    ratio: config.positive("mlp_ratio"),
+    eps: config.positive("layer_norm_eps"),
   };
 }
 

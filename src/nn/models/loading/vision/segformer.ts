@@ -9,14 +9,26 @@ import type { Settings } from "../settings.ts";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
 const fields = {
-  ...{ num_channels: 3, num_encoder_blocks: 4, depths: [2, 2, 2, 2], sr_ratios: [8, 4, 2, 1] },
-  ...{ hidden_sizes: [32, 64, 160, 256], patch_sizes: [7, 3, 3, 3], strides: [4, 2, 2, 2] },
-  ...{ num_attention_heads: [1, 2, 5, 8], mlp_ratios: [4, 4, 4, 4], hidden_act: "gelu", decoder_hidden_size: 256 },
+  num_channels: 3,
+  num_encoder_blocks: 4,
+  depths: [2, 2, 2, 2],
+  sr_ratios: [8, 4, 2, 1],
+  hidden_sizes: [32, 64, 160, 256],
+  patch_sizes: [7, 3, 3, 3],
+  strides: [4, 2, 2, 2],
+  num_attention_heads: [1, 2, 5, 8],
+  mlp_ratios: [4, 4, 4, 4],
+  hidden_act: "gelu",
+  decoder_hidden_size: 256,
 } as const;
 
 /** Keys without an effect on results: of training, of the size of training images, and of the layout of states. */
 const notes: ReadonlySet<string> = new Set([
-  ...["drop_path_rate", "semantic_loss_ignore_index", "reshape_last_stage", "image_size", "downsampling_rates"],
+  "drop_path_rate",
+  "semantic_loss_ignore_index",
+  "reshape_last_stage",
+  "image_size",
+  "downsampling_rates",
   // SegFormer's code ignores this setting: its norms use PyTorch's default eps
   "layer_norm_eps",
 ]);
@@ -45,8 +57,12 @@ export function describeSegformer(given: Settings): {
   const names = namesOf(config);
   return {
     description: {
-      ...{ architecture: "segformer", channels: config.whole("num_channels"), stages: stagesOf(config), activation },
-      ...{ decoderWidth: config.whole("decoder_hidden_size"), labels: names.length },
+      architecture: "segformer",
+      channels: config.whole("num_channels"),
+      stages: stagesOf(config),
+      activation,
+      decoderWidth: config.whole("decoder_hidden_size"),
+      labels: names.length,
     },
     labels: { names, scores: "softmax", relevance: "sigmoid" },
   };

@@ -45,11 +45,16 @@ export interface Parts {
 
 const idefics3 = {
   fields: { image_token_id: 128_257, scale_factor: 2, tie_word_embeddings: false },
-  ...{ imageToken: "image_token_id", text: "llama" },
+  imageToken: "image_token_id",
+  text: "llama",
   vision: {
     name: "siglip_vision_model",
     fields: {
-      ...{ hidden_size: 1152, intermediate_size: 3072, num_attention_heads: 16, image_size: 224, patch_size: 32 },
+      hidden_size: 1152,
+      intermediate_size: 3072,
+      num_attention_heads: 16,
+      image_size: 224,
+      patch_size: 32,
       vision_use_head: false,
     },
   },
@@ -64,34 +69,59 @@ const idefics3 = {
 /** The architectures by the `model_type` of a `config.json`. */
 export const encoderFamilies = {
   llava: {
-    ...{ title: "LLaVA", imageToken: "image_token_index", text: "llama", textTies: true },
+    title: "LLaVA",
+    imageToken: "image_token_index",
+    text: "llama",
+    textTies: true,
     fields: {
-      ...{ image_token_index: 32_000, image_token_id: null, image_seq_length: 576, projector_hidden_act: "gelu" },
-      ...{ vision_feature_select_strategy: "default", vision_feature_layer: -2, multimodal_projector_bias: true },
+      image_token_index: 32_000,
+      image_token_id: null,
+      image_seq_length: 576,
+      projector_hidden_act: "gelu",
+      vision_feature_select_strategy: "default",
+      vision_feature_layer: -2,
+      multimodal_projector_bias: true,
       tie_word_embeddings: false,
     },
     tower: ({ config, encoder, text }) => ({
       ...featuresOf(config, encoder),
       projector: {
         hidden: { width: text.width, activation: activationOf(config, "projector_hidden_act") },
-        ...{ bias: config.flag("multimodal_projector_bias"), outputWidth: text.width },
+        bias: config.flag("multimodal_projector_bias"),
+        outputWidth: text.width,
       },
     }),
   },
   gemma3: {
-    ...{ title: "Gemma 3", imageToken: "image_token_index", text: "gemma3_text", bidirectional: true },
+    title: "Gemma 3",
+    imageToken: "image_token_index",
+    text: "gemma3_text",
+    bidirectional: true,
     fields: {
-      ...{ image_token_index: 262_144, mm_tokens_per_image: 256, boi_token_index: 255_999, eoi_token_index: 256_000 },
-      ...{ image_token_id: null, boi_token_id: null, eoi_token_id: null, tie_word_embeddings: true },
+      image_token_index: 262_144,
+      mm_tokens_per_image: 256,
+      boi_token_index: 255_999,
+      eoi_token_index: 256_000,
+      image_token_id: null,
+      boi_token_id: null,
+      eoi_token_id: null,
+      tie_word_embeddings: true,
       image_seq_length: null,
     },
     tower: ({ config, encoder, text }) => ({ skip: 0, projector: gemmaProjector(config, encoder, text) }),
   },
   internvl: {
-    ...{ title: "InternVL", imageToken: "image_token_id", text: "qwen2" },
+    title: "InternVL",
+    imageToken: "image_token_id",
+    text: "qwen2",
     fields: {
-      ...{ image_token_id: 151_667, image_seq_length: 256, downsample_ratio: 0.5, projector_hidden_act: "gelu" },
-      ...{ vision_feature_layer: -1, vision_feature_select_strategy: "default", tie_word_embeddings: true },
+      image_token_id: 151_667,
+      image_seq_length: 256,
+      downsample_ratio: 0.5,
+      projector_hidden_act: "gelu",
+      vision_feature_layer: -1,
+      vision_feature_select_strategy: "default",
+      tie_word_embeddings: true,
     },
     vision: { name: "internvl_vision", fields: {} },
     tower: ({ config, encoder, text }) => {
@@ -104,7 +134,9 @@ export const encoderFamilies = {
         // if all blocks run, the final norm may follow them
         ...(blocks === encoder.layers.length ? {} : { blocks }),
         projector: {
-          ...{ gather: { kind: "values", size }, norm: { kind: "layerNorm", eps: 1e-5, bias: true }, bias: true },
+          gather: { kind: "values", size },
+          norm: { kind: "layerNorm", eps: 1e-5, bias: true },
+          bias: true,
           hidden: { width: text.width, activation: activationOf(config, "projector_hidden_act") },
           outputWidth: text.width,
         },
@@ -159,8 +191,17 @@ function checkSquares(config: Settings, name: string, { patches }: VisionDescrip
 
 /** Keys in the configs of the parts that have no effect: settings of SmolVLM's training, and of image processors. */
 const notes: ReadonlySet<string> = new Set([
-  ...["perceiver_config", "resampler_config", "pixel_shuffle_factor", "qk_layer_norms", "use_resampler"],
-  ...["max_image_size", "size", "use_base_siglip", "do_image_splitting", "vocab_size", "projection_dim"],
+  "perceiver_config",
+  "resampler_config",
+  "pixel_shuffle_factor",
+  "qk_layer_norms",
+  "use_resampler",
+  "max_image_size",
+  "size",
+  "use_base_siglip",
+  "do_image_splitting",
+  "vocab_size",
+  "projection_dim",
 ]);
 
 /**
@@ -189,7 +230,9 @@ export function describeWithEncoder(
   const isNormed = tower.blocks === undefined || encoder.finalNorm === "none";
   const finalNorm = isNormed ? encoder.finalNorm : "pooled";
   return {
-    ...{ architecture: name, text, bidirectional: family.bidirectional },
+    architecture: name,
+    text,
+    bidirectional: family.bidirectional,
     imageToken: config.wholeIfAny(other, 0) ?? config.whole(family.imageToken, 0),
     tower: { kind: "encoder", encoder: { ...encoder, finalNorm }, ...tower },
   };

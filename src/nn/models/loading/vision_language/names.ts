@@ -39,11 +39,14 @@ const projectorPrefixes = ["multi_modal_projector.", "model.multi_modal_projecto
 
 function encoderPlaces({ encoder, projector }: EncoderTowerDescription): Place[] {
   const place = (path: string, name: string, change?: Place["change"]): Place => ({
-    ...{ path: `tower.projector.${path}`, names: projectorPrefixes.map((prefix) => `${prefix}${name}`), change },
+    path: `tower.projector.${path}`,
+    names: projectorPrefixes.map((prefix) => `${prefix}${name}`),
+    change,
   });
   return [
     ...visionPlaces(encoder.architecture as VisionName, encoder).map(({ path, names, change }) => ({
-      ...{ path: `tower.encoder.${path}`, change },
+      path: `tower.encoder.${path}`,
+      change,
       names: names.flatMap((name) => encoderPrefixes.map((prefix) => `${prefix}${name}`)),
     })),
     ...(projector.norm
@@ -65,7 +68,9 @@ function towerPlaces({ layers, positionRows, deep = [] }: PatchTowerDescription)
   const plain = isThird ? thirdLayers : plainLayers;
   const mergers = [["merger", "merger"], ...deep.map((_, at) => [`deepMergers.${at}`, `deepstack_merger_list.${at}`])];
   const place = (path: string, name: string, change?: Place["change"]): Place => ({
-    ...{ path: `tower.${path}`, names: prefixes.map((prefix) => `${prefix}${name}`), change },
+    path: `tower.${path}`,
+    names: prefixes.map((prefix) => `${prefix}${name}`),
+    change,
   });
   return [
     place("patch", "patch_embed.proj", { kind: "reshaped" }),
@@ -89,7 +94,9 @@ const block = {
 } as const;
 const plainLayers = { "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" } as const;
 const gatedLayers = {
-  ...{ "feedForward.gate": "mlp.gate_proj", "feedForward.up": "mlp.up_proj", "feedForward.down": "mlp.down_proj" },
+  "feedForward.gate": "mlp.gate_proj",
+  "feedForward.up": "mlp.up_proj",
+  "feedForward.down": "mlp.down_proj",
 } as const;
 const thirdLayers = { "feedForward.up": "mlp.linear_fc1", "feedForward.down": "mlp.linear_fc2" } as const;
 const thirdMerger = { norm: "norm", hidden: "linear_fc1", output: "linear_fc2" } as const;

@@ -28,7 +28,10 @@ export function openVisionLanguage(path: string, name: VisionLanguageName, confi
     const description = describeVisionLanguage(name, settings, isThere);
     const source = sourceOf(file, settings);
     return {
-      ...{ places: visionLanguagePlaces(description), source, style: "huggingFace", ...about },
+      places: visionLanguagePlaces(description),
+      source,
+      style: "huggingFace",
+      ...about,
       config: recordIn(config),
       newModel: (options) => new VisionLanguageModel(description, options),
       [Symbol.dispose]: () => file.close(),

@@ -26,59 +26,105 @@ export interface QwenFamily {
 }
 
 const qwenText = {
-  ...{ vocab_size: 152_064, hidden_size: 8192, intermediate_size: 29_568, num_hidden_layers: 80 },
-  ...{ num_attention_heads: 64, num_key_value_heads: 8, rms_norm_eps: 1e-5, rope_theta: 1e6 },
-  ...{ use_sliding_window: false, sliding_window: 4096, max_window_layers: 80 },
+  vocab_size: 152_064,
+  hidden_size: 8192,
+  intermediate_size: 29_568,
+  num_hidden_layers: 80,
+  num_attention_heads: 64,
+  num_key_value_heads: 8,
+  rms_norm_eps: 1e-5,
+  rope_theta: 1e6,
+  use_sliding_window: false,
+  sliding_window: 4096,
+  max_window_layers: 80,
 } as const;
 
 const qwen3Text = {
-  ...{ vocab_size: 151_936, hidden_size: 4096, intermediate_size: 22_016, num_hidden_layers: 32 },
-  ...{ num_attention_heads: 32, num_key_value_heads: 32, max_position_embeddings: 128_000, rope_theta: 500_000 },
+  vocab_size: 151_936,
+  hidden_size: 4096,
+  intermediate_size: 22_016,
+  num_hidden_layers: 32,
+  num_attention_heads: 32,
+  num_key_value_heads: 32,
+  max_position_embeddings: 128_000,
+  rope_theta: 500_000,
 } as const;
 
 const qwenVision = {
-  ...{ depth: 32, num_heads: 16, in_channels: 3, patch_size: 14, spatial_merge_size: 2, temporal_patch_size: 2 },
+  depth: 32,
+  num_heads: 16,
+  in_channels: 3,
+  patch_size: 14,
+  spatial_merge_size: 2,
+  temporal_patch_size: 2,
   rope_parameters: null,
 } as const;
 
 /** The versions by the `model_type` of a `config.json`. */
 export const qwenFamilies = {
   qwen2_vl: {
-    ...{ title: "Qwen2-VL", text: "qwen2", textFields: qwenText },
+    title: "Qwen2-VL",
+    text: "qwen2",
+    textFields: qwenText,
     visionFields: { ...qwenVision, embed_dim: 1280, hidden_size: 3584, hidden_act: "quick_gelu", mlp_ratio: 4 },
     tower: (vision, text) =>
       qwenTower(vision, text, {
-        ...{ width: vision.whole("embed_dim"), output: "hidden_size", gated: false },
+        width: vision.whole("embed_dim"),
+        output: "hidden_size",
+        gated: false,
         hidden: Math.trunc(vision.whole("embed_dim") * vision.positive("mlp_ratio")),
         norm: { kind: "layerNorm", eps: 1e-6 },
       }),
   },
   qwen2_5_vl: {
-    ...{ title: "Qwen2.5-VL", text: "qwen2", textFields: qwenText },
+    title: "Qwen2.5-VL",
+    text: "qwen2",
+    textFields: qwenText,
     visionFields: {
-      ...{ ...qwenVision, hidden_size: 3584, hidden_act: "silu", intermediate_size: 3420, tokens_per_second: 4 },
-      ...{ window_size: 112, out_hidden_size: 3584, fullatt_block_indexes: [7, 15, 23, 31] },
+      ...qwenVision,
+      hidden_size: 3584,
+      hidden_act: "silu",
+      intermediate_size: 3420,
+      tokens_per_second: 4,
+      window_size: 112,
+      out_hidden_size: 3584,
+      fullatt_block_indexes: [7, 15, 23, 31],
     },
     tower: (vision, text) => ({
       ...qwenTower(vision, text, {
-        ...{ width: vision.whole("hidden_size"), output: "out_hidden_size", gated: true },
-        ...{ hidden: vision.whole("intermediate_size"), norm: { kind: "rmsNorm", eps: 1e-6 } },
+        width: vision.whole("hidden_size"),
+        output: "out_hidden_size",
+        gated: true,
+        hidden: vision.whole("intermediate_size"),
+        norm: { kind: "rmsNorm", eps: 1e-6 },
       }),
       window: windowOf(vision),
       unlimited: blocksIn(vision, "fullatt_block_indexes"),
     }),
   },
   qwen3_vl: {
-    ...{ title: "Qwen3-VL", text: "qwen3", textFields: qwen3Text, interleaved: true },
+    title: "Qwen3-VL",
+    text: "qwen3",
+    textFields: qwen3Text,
+    interleaved: true,
     visionFields: {
-      ...{ ...qwenVision, depth: 27, hidden_size: 1152, hidden_act: "gelu_pytorch_tanh", intermediate_size: 4304 },
-      ...{ patch_size: 16, out_hidden_size: 3584, num_position_embeddings: 2304 },
+      ...qwenVision,
+      depth: 27,
+      hidden_size: 1152,
+      hidden_act: "gelu_pytorch_tanh",
+      intermediate_size: 4304,
+      patch_size: 16,
+      out_hidden_size: 3584,
+      num_position_embeddings: 2304,
       deepstack_visual_indexes: [8, 16, 24],
     },
     tower: (vision, text) => ({
       ...qwenTower(vision, text, {
-        ...{ width: vision.whole("hidden_size"), output: "out_hidden_size", gated: false },
-        ...{ hidden: vision.whole("intermediate_size"), norm: { kind: "layerNorm", eps: 1e-6 } },
+        width: vision.whole("hidden_size"),
+        output: "out_hidden_size",
+        gated: false,
+        hidden: vision.whole("intermediate_size"),
+        norm: { kind: "layerNorm", eps: 1e-6 },
       }),
       patchBias: true,
       positionRows: sideOf(vision),
@@ -111,13 +157,23 @@ function qwenTower(vision: Settings, text: DecoderDescription, own: QwenTower): 
   const layer: LayerDescription = {
     norms: "before",
     attention: {
-      ...{ heads, keyValueHeads: heads, headWidth, fused: true, queryKeyValueBias: true, outputBias: true },
+      heads,
+      keyValueHeads: heads,
+      headWidth,
+      fused: true,
+      queryKeyValueBias: true,
+      outputBias: true,
       bidirectional: true,
     },
     feedForward: { hidden, gated, activation: activationOf(vision, "hidden_act"), bias: true },
   };
   return {
-    ...{ kind: "patches", width, norm, merge, outputWidth, base: baseOf(vision) },
+    kind: "patches",
+    width,
+    norm,
+    merge,
+    outputWidth,
+    base: baseOf(vision),
     patchWidth: vision.whole("in_channels") * vision.whole("temporal_patch_size") * patch ** 2,
     layers: Array.from({ length: vision.whole("depth") }, () => layer),
   };
@@ -158,8 +214,14 @@ const notes: ReadonlySet<string> = new Set(["in_chans", "spatial_patch_size"]);
 
 /** Keys around the text part. */
 const aroundText: ReadonlySet<string> = new Set([
-  ...["text_config", "vision_config", "tie_word_embeddings", "image_token_id", "video_token_id"],
-  ...["vision_start_token_id", "vision_end_token_id", "vision_token_id"],
+  "text_config",
+  "vision_config",
+  "tie_word_embeddings",
+  "image_token_id",
+  "video_token_id",
+  "vision_start_token_id",
+  "vision_end_token_id",
+  "vision_token_id",
 ]);
 
 /**
@@ -178,8 +240,10 @@ export function describeQwen(name: string, family: QwenFamily, config: Settings)
   checkKeys(given, isKnown, `is not a setting of ${name}`);
   const vision = given.with(new Map([...Object.entries(family.visionFields), ...given.entries()]));
   return {
-    ...{ architecture: name, text: { ...text, tied: config.flag("tie_word_embeddings", false) } },
-    ...{ imageToken: config.wholeIfAny("image_token_id", 0) ?? 151_655, tower: family.tower(vision, text) },
+    architecture: name,
+    text: { ...text, tied: config.flag("tie_word_embeddings", false) },
+    imageToken: config.wholeIfAny("image_token_id", 0) ?? 151_655,
+    tower: family.tower(vision, text),
   };
 }
 

@@ -91,7 +91,9 @@ export class DepthEstimator extends ImageModel {
       );
       const small = this.convolution1.forward(this.fused(planes));
       const whole = interpolate(small, {
-        ...{ size: [...this.outputSize(size)], mode: "bilinear", alignCorners: true },
+        size: [...this.outputSize(size)],
+        mode: "bilinear",
+        alignCorners: true,
       });
       const found = this.head.forward(relu(this.convolution2.forward(whole)));
       return mul(select(depth.kind === "metric" ? sigmoid(found) : relu(found), 1, 0), scale);

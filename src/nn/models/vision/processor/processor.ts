@@ -30,7 +30,12 @@ import { anImageSize, resizedSize } from "./sizes.ts";
 
 /** @internal The names of filters for resizing. */
 export const filters: Readonly<Record<ImageFilter, FilterName | "nearest">> = {
-  ...{ nearest: "nearest", box: "box", bilinear: "linear", hamming: "hamming", bicubic: "cubic", lanczos: "lanczos" },
+  nearest: "nearest",
+  box: "box",
+  bilinear: "linear",
+  hamming: "hamming",
+  bicubic: "cubic",
+  lanczos: "lanczos",
 };
 
 const isSide = (value: number): boolean => Number.isSafeInteger(value) && value > 0 && value < 2 ** 16;

@@ -139,7 +139,9 @@ export class ResNet extends Module<[pixels: Tensor], Tensor> {
     this.stem = widths.map(
       (width, at) =>
         new NormedConvolution(widths[at - 1] ?? channels, width, {
-          ...{ ...shared, kernel: deep ? 3 : 7, stride: at === 0 ? 2 : 1 },
+          ...shared,
+          kernel: deep ? 3 : 7,
+          stride: at === 0 ? 2 : 1,
         }),
     );
     this.stages = stages.map(blocksOf);

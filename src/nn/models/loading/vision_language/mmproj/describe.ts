@@ -113,7 +113,9 @@ function encoderTower(
   const kind = family === "internvl" ? family : file.has("v.class_embd") ? "clip" : "siglip";
   const [image, patch] = [settings.whole("vision.image_size"), settings.whole("vision.patch_size")];
   const fields: Readonly<Record<string, Json>> = {
-    ...{ image_size: image, patch_size: patch, hidden_size: settings.whole("vision.embedding_length") },
+    image_size: image,
+    patch_size: patch,
+    hidden_size: settings.whole("vision.embedding_length"),
     intermediate_size: file.info(`${feedForwardNames(file)["feedForward.up"].replace("#", "0")}.bias`).shape[0],
     num_hidden_layers: settings.whole("vision.block_count"),
     num_attention_heads: settings.whole("vision.attention.head_count"),
@@ -157,14 +159,17 @@ function projectorFields(
   // the converter omits the blocks after the one that computes the features
   const last = file.has("v.post_ln.weight") ? -1 : settings.whole("vision.block_count");
   return {
-    ...{ vision_feature_layer: layers[0] ?? last, projector_hidden_act: "gelu" },
+    vision_feature_layer: layers[0] ?? last,
+    projector_hidden_act: "gelu",
     vision_feature_select_strategy: file.has("v.class_embd") ? "default" : "full",
     multimodal_projector_bias: file.has("mm.0.bias"),
   };
 }
 
 const internvlProjector = (size: number): Readonly<Record<string, Json>> => ({
-  ...{ downsample_ratio: 1 / size, projector_hidden_act: "gelu", vision_feature_layer: -1 },
+  downsample_ratio: 1 / size,
+  projector_hidden_act: "gelu",
+  vision_feature_layer: -1,
   vision_feature_select_strategy: "default",
 });
 
@@ -188,11 +193,10 @@ function patchTower(
   const width = settings.whole("vision.embedding_length");
   const fields: Record<string, Json> = {
     ...qwenFamilies[family].visionFields,
-    ...{
-      depth,
-      num_heads: settings.whole("vision.attention.head_count"),
-      patch_size: settings.whole("vision.patch_size"),
-    },
+
+    depth,
+    num_heads: settings.whole("vision.attention.head_count"),
+    patch_size: settings.whole("vision.patch_size"),
     spatial_merge_size: settings.wholeIfAny("vision.spatial_merge_size") ?? 2,
     hidden_act: activationOf(settings, family),
     ...(family === "qwen2_vl" ? { embed_dim: width, hidden_size: text.width } : { hidden_size: width }),

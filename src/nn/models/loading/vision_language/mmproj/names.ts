@@ -12,15 +12,24 @@ import { visionPlaces } from "../../vision/names.ts";
 
 /** Names of a block's layers; `#` stands for the index of the block. */
 const blockNames = {
-  ...{ attentionNorm: "v.blk.#.ln1", feedForwardNorm: "v.blk.#.ln2", "attention.queryKeyValue": "v.blk.#.attn_qkv" },
-  ...{ "attention.query": "v.blk.#.attn_q", "attention.key": "v.blk.#.attn_k", "attention.value": "v.blk.#.attn_v" },
-  ...{ attentionScale: "v.blk.#.ls1", feedForwardScale: "v.blk.#.ls2" },
-  ...{ "attention.output": "v.blk.#.attn_out", "feedForward.gate": "v.blk.#.ffn_gate" },
+  attentionNorm: "v.blk.#.ln1",
+  feedForwardNorm: "v.blk.#.ln2",
+  "attention.queryKeyValue": "v.blk.#.attn_qkv",
+  "attention.query": "v.blk.#.attn_q",
+  "attention.key": "v.blk.#.attn_k",
+  "attention.value": "v.blk.#.attn_v",
+  attentionScale: "v.blk.#.ls1",
+  feedForwardScale: "v.blk.#.ls2",
+  "attention.output": "v.blk.#.attn_out",
+  "feedForward.gate": "v.blk.#.ffn_gate",
 } as const;
 
 const encoderNames: Readonly<Record<string, string>> = {
-  ...{ "embeddings.patch": "v.patch_embd", "embeddings.classToken": "v.class_embd" },
-  ...{ "embeddings.position": "v.position_embd", "embeddings.norm": "v.pre_ln", finalNorm: "v.post_ln" },
+  "embeddings.patch": "v.patch_embd",
+  "embeddings.classToken": "v.class_embd",
+  "embeddings.position": "v.position_embd",
+  "embeddings.norm": "v.pre_ln",
+  finalNorm: "v.post_ln",
 };
 
 /** Returns the names of a feed-forward's layers. Older files have `ffn_up` and `ffn_down` exchanged. */
@@ -41,7 +50,9 @@ export const mmprojPlaces = ({ text, tower }: VisionLanguageDescription, file: G
 function encoderPlaces({ encoder, projector }: EncoderTowerDescription, file: GgufReader): Place[] {
   const names: Readonly<Record<string, string>> = { ...blockNames, ...feedForwardNames(file) };
   const place = (path: string, name: string, change?: Place["change"]): Place => ({
-    ...{ path: `tower.projector.${path}`, names: [name], change },
+    path: `tower.projector.${path}`,
+    names: [name],
+    change,
   });
   return [
     ...visionPlaces(encoder.architecture as VisionName, encoder).map(({ path, change }): Place => {
@@ -66,10 +77,14 @@ function projectorPlaces(
 function towerPlaces({ layers, positionRows, deep = [] }: PatchTowerDescription, file: GgufReader): Place[] {
   const names = { ...blockNames, ...feedForwardNames(file) };
   const place = (path: string, name: string, change?: Place["change"]): Place => ({
-    ...{ path: `tower.${path}`, names: [name], change },
+    path: `tower.${path}`,
+    names: [name],
+    change,
   });
   const merger = (path: string, [norm, hidden, output]: readonly [string, string, string]): Place[] => [
-    ...[place(`${path}.norm`, norm), place(`${path}.hidden`, hidden), place(`${path}.output`, output)],
+    place(`${path}.norm`, norm),
+    place(`${path}.hidden`, hidden),
+    place(`${path}.output`, output),
   ];
   return [
     place("patch", "v.patch_embd", { kind: "reshaped" }),

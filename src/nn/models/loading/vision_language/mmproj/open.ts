@@ -37,9 +37,12 @@ export function openTwoFiles(text: GgufReader, file: GgufReader): Opened {
   const description = describeMmproj(text, file, describeGguf(text).description);
   const source = joined(ggufSource(text), towerSource(file));
   return {
-    ...{ places: mmprojPlaces(description, file), source, style: "gguf" },
+    places: mmprojPlaces(description, file),
+    source,
+    style: "gguf",
     config: Object.fromEntries(Object.entries(text.metadata).map(([key, { value }]) => [key, value])),
-    ...{ generation: generationOfGguf(text), chatTemplate: chatTemplateOfGguf(text) },
+    generation: generationOfGguf(text),
+    chatTemplate: chatTemplateOfGguf(text),
     newModel: (options) => new VisionLanguageModel(description, options),
     [Symbol.dispose]: () => source[Symbol.dispose](),
   };
@@ -49,7 +52,8 @@ export function openTwoFiles(text: GgufReader, file: GgufReader): Opened {
 function joined(first: WeightSource, second: WeightSource): WeightSource {
   const of = (name: string) => (second.has(name) ? second : first);
   return {
-    ...{ path: first.path, names: [...first.names, ...second.names] },
+    path: first.path,
+    names: [...first.names, ...second.names],
     has: (name) => first.has(name) || second.has(name),
     describe: (name) => of(name).describe(name),
     read: (name) => of(name).read(name),

@@ -40,7 +40,9 @@ export function processorSettings(file: GgufReader, operation: string): Settings
     2,
   );
   return fields("Qwen2VL", {
-    ...{ patch_size: patch, merge_size: merge, temporal_patch_size: 2 },
+    patch_size: patch,
+    merge_size: merge,
+    temporal_patch_size: 2,
     min_pixels: settings.wholeIfAny("vision.image_min_pixels") ?? least,
     max_pixels: settings.wholeIfAny("vision.image_max_pixels") ?? most,
   });
