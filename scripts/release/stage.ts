@@ -33,9 +33,15 @@ const common = {
 /** Files in the copied folders that only a clone needs. */
 const forContributors = [
   "kernels/.clang-format",
-  ...["decisions", "adding-an-operation.md", "apple.md", "architecture.md", "gallery.md", "performance.svg"].map(
-    (name) => `docs/${name}`,
-  ),
+  ...[
+    "decisions",
+    "adding-an-operation.md",
+    "apple.md",
+    "architecture.md",
+    "gallery.md",
+    "performance.md",
+    "performance.svg",
+  ].map((name) => `docs/${name}`),
 ];
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

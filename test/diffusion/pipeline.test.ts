@@ -115,7 +115,7 @@ describe("a pipeline draws pictures from texts", () => {
   test("pictures are the same with and without a program of the steps", async () => {
     const pipeline = await diffusion.loadPipeline(folder);
     const made: { explain(): string }[] = [];
-    const before = compiler!;
+    const before = compiler()!;
     setCompiler((fn, state) => {
       const program = before(fn, state);
       made.push(program as never);
