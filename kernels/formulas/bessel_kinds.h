@@ -186,7 +186,7 @@ template <int order, bool is_first, typename T> inline T bessel_far_wave(T x) {
     T cos_angle = order == 0 ? sum : difference;
     T sin_angle = order == 0 ? difference : -sum;
     T wave = is_first ? p * cos_angle - q * sin_angle : p * sin_angle + q * cos_angle;
-    return wave * T(0.564189583547756286948) * rsqrt(x); // 1/√π
+    return wave * T(0.564189583547756286948) * rsqrt(x);  // 1/√π
 }
 
 template <int order, typename T> inline T bessel_j(T x) {
