@@ -15,7 +15,6 @@ import {
 } from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 import { chunk, hollowPng, png } from "../support/png.ts";
-import { bunWords } from "../support/program.ts";
 
 const { path: folder } = testFolder("pictures");
 
@@ -270,7 +269,7 @@ test("without the package, the error names it and the command", () => {
     const cause = await io.loadImage("a.png").catch((error) => error);
     console.log(cause instanceof PackageError, cause.code, cause.package, cause.message);
   `;
-  const { stdout, stderr } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot });
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
   expect([stdout.toString(), stderr.toString()]).toEqual([
     "true packageMissing sharp [loadImage] expected the package sharp, which decodes and encodes images, to be " +
       "installed: bun add sharp@0.35.5\n",

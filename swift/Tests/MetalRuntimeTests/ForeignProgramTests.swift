@@ -288,7 +288,7 @@ final class ForeignProgramTests: CheckerTestCase {
             Q first = {p}, second{ps[i / 2]}; P all[2] = {p, ps[1]}; R r = {{ps[0]}, 7};
             y[i] = first.sum() + second.sum() * 100 + (all[0].b + all[1].a) * 10000 + (r.q.sum() + r.c) * 100000;
             """
-        let total: (Float) -> Float = { 12 + $0 * 100 + 7 * 10000 + (34 + 7) * 100000 }
+        let total: (Float) -> Float = { 4_170_012 + 100 * $0 } // 12, 100 times the second sum, 7 · 10⁴ and 41 · 10⁵
         XCTAssertEqual(try results(declarations, statement), [34, 34, 56, 56].map(total))
     }
 
@@ -304,6 +304,6 @@ final class ForeignProgramTests: CheckerTestCase {
             triple_t v = triple_t(x[i], 0, 0); y[i] = simd::length(v) + simd::max(pair.a, pair.b);
             if (all(both)) y[i] += 100;
             """
-        XCTAssertEqual(try results(declarations, statement), [1 + 5.5, 2 + 6, 3 + 6.5 + 100, 4 + 7 + 100])
+        XCTAssertEqual(try results(declarations, statement), [6.5, 8, 109.5, 111])
     }
 }
