@@ -156,7 +156,7 @@ describe("randperm draws every order equally often", () => {
     expectPlausible(chiSquare(countsOf(permutations(n, 20_000, 13).map(isOdd), 2), [10_000, 10_000]));
   });
 
-  test("elements that were adjacent are separated", () => {
+  test("randperm separates adjacent elements", () => {
     const order = numbersOf(randperm(count, { generator: new Generator(14) }));
     expect(
       Math.abs(

@@ -222,7 +222,7 @@ describe("vmap draws random numbers as documented", () => {
     expect(() => draw("error", f)).toThrow('random numbers require { randomness: "different" }');
   });
 
-  test("nested levels draw random numbers, each in its way", () => {
+  test("nested vmap calls each follow their `randomness` option", () => {
     const nested = (outer: "same" | "different", inner: "same" | "different") =>
       vmap(
         (p: Tensor) => vmap((q: Tensor) => add(add(p, q), randn([2])) as Tensor, { randomness: inner })(zeros([3])),
