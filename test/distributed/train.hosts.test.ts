@@ -50,7 +50,7 @@ describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
     expect(differ(lossesOf(run), lossesOf(alone))).toBeLessThan(ROUNDING);
   });
 
-  test("ranks have bitwise the same losses in each run, with dropout and accumulation", async () => {
+  test("losses of ranks are bit-identical in each run, with dropout and accumulation", async () => {
     const words = [...plain, "--batch", "12", "--steps", "4", "--dropout", "0.2", "--accumulate", "2"];
     const [first, second] = await Promise.all([trained(openMpi, 2, ...words), trained(openMpi, 2, ...words)]);
     expect(lossesOf(first)).toHaveLength(4);
