@@ -107,7 +107,7 @@ describe("schedulers find the data of a known model", () => {
     }
   });
 
-  test.each(kinds)("%s draws noise from the generator, and from no other one", (kind) => {
+  test.each(kinds)("%s draws noise only from the given generator", (kind) => {
     const run = (seed: number) => {
       const generator = new Generator(seed);
       const scheduler = kind === "flowMatch" ? diffusion.flowMatch({ stochasticSampling: true }) : made[kind]();
