@@ -127,7 +127,7 @@ describe("schedulers find the data of a known model", () => {
     expect(step.x.toArray()).toEqual(wide.x.to("float16").toArray());
   });
 
-  test("a sampling leaves no memory behind but its result", () => {
+  test("sampling leaves only its result in memory", () => {
     const noise = ones([1, 1, 64, 64]);
     for (const kind of kinds) {
       const before = memory().host.liveBytes;
