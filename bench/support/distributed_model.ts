@@ -20,7 +20,7 @@ export interface Work {
   readonly bytes: number;
   /** Seconds of a step without an exchange. */
   readonly seconds: number;
-  /** The fraction of `seconds` in which gradients can be exchanged: backward from its first bucket on. */
+  /** The fraction of `seconds` after the first bucket is ready, when gradients can be exchanged during backward. */
   readonly overlap: number;
 }
 

@@ -135,7 +135,7 @@ const isOfOther = (file: string, test: string): boolean =>
     ? test.endsWith(".metal.test.ts") || isIn(test, "test/backend/metal")
     : file.startsWith("kernels/") && isIn(test, "test/backend/cpu");
 
-/** Seconds of a test of argument tables that comes early: the longest makes every call with every hostile value. */
+/** Tests of argument tables that take at most this many seconds run early; the longest makes every hostile call. */
 const MOST_OF_TABLES = 15;
 
 /**

@@ -279,9 +279,8 @@ interface Contents {
 }
 
 /**
- * The exports of the bundle in one object, and functions that load the modules that the command shares. Bun's bundler
- * makes a getter and a setter for each export, which takes a
- * millisecond at each start.
+ * Writes the bundle's exports as one object, with functions that load the modules that the command also uses. Bun's
+ * bundler would make a getter and a setter for each export, which takes a millisecond at each start.
  */
 function objectEntryOf({ exported, imports, shared, ofSecond, postponed, membersOf }: Contents): string {
   const others = imports.flatMap(({ names, from }) => names.map((name) => [name, from] as const));

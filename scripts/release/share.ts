@@ -16,7 +16,7 @@ export interface SharedModule {
 
 const [commandModule, programModule] = ["cli/orchard.js", "cli/program.js"] as const;
 
-/** Returns the modules of a draft of the bundle, which names the path of each in a comment. */
+/** Returns the paths of the modules in a draft of the bundle, from the comment before each. */
 export const modulesOf = (draft: string): ReadonlySet<string> =>
   new Set([...draft.matchAll(/^\/\/ \S*?\bsrc\/(\S+\.js)$/gm)].map(([, path]) => path));
 

@@ -142,7 +142,7 @@ async function compressLists(copies: string): Promise<void> {
     if (literal.length < LONG_LIST) continue;
     const list: unknown = new Function(`return ${literal}`)();
     const json = JSON.stringify(list);
-    if (!Bun.deepEquals(JSON.parse(json), list, true)) throw new Failure(`${file}: a list that JSON does not keep`);
+    if (!Bun.deepEquals(JSON.parse(json), list, true)) throw new Failure(`${file}: JSON would change a list`);
     const bytes = Bun.zstdCompressSync(json, { level: 19 }).toBase64();
     const loaded = `JSON.parse(Bun.zstdDecompressSync(Buffer.from("${bytes}","base64")).toString())`;
     await Bun.write(

@@ -250,7 +250,7 @@ function withOperation(operation: string, failure: unknown): unknown {
   return new OutOfMemoryError(operation, failure.code, message, { cause });
 }
 
-/** Runs the body of a composite operation, whose name out-of-memory errors then have. */
+/** Runs the body of a composite operation. Out-of-memory errors in it name that operation. */
 export function underName<Result>(operation: string, body: () => Result): Result {
   try {
     return body();

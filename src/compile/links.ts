@@ -22,7 +22,7 @@ export interface Link {
   readonly width: number;
   /** Whether the result has one element per row. */
   readonly isThin: boolean;
-  /** The index of the number of units in the block. */
+  /** The index in the block at which the number of units is stored. */
   readonly count: number;
   readonly operands: readonly LinkOperand[];
   /** The operand that is the result. */

@@ -45,7 +45,7 @@ export interface DataReport {
   readonly files: number;
   /** The number of text files, without duplicates. */
   readonly documents: number;
-  /** The size of the documents. */
+  /** The total size of the documents. */
   readonly bytes: number;
   /** Files that were skipped, by reason. */
   readonly skipped: Readonly<Record<SkipReason, readonly string[]>>;

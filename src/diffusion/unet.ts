@@ -277,7 +277,11 @@ export class UNet extends Module<
       );
     if (contextWidth === null || !(midBlock === "attention" || attention.includes(true))) return;
     if (context === undefined)
-      throw new ArgumentError("UNet", "noContext", "expected a context, which pixels attend to; pass it as third");
+      throw new ArgumentError(
+        "UNet",
+        "noContext",
+        "expected a context for cross-attention; pass it as the third argument",
+      );
     if (context.rank !== 3 || context.shape[0] !== batch || context.shape[2] !== contextWidth)
       throw new ShapeError(
         "UNet",

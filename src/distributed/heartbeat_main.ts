@@ -33,7 +33,8 @@ declare const self: {
 };
 
 /**
- * Intervals since each rank was last heard. Without entries for ranks that were never heard; empty if UDP is blocked.
+ * The number of intervals since each rank was last heard. Ranks that were never heard have no entry: if UDP is blocked,
+ * there are none.
  */
 const quiet = new Map<number, number>();
 let [expected, socket] = ["", undefined as Bun.udp.Socket<"buffer"> | undefined];

@@ -3,7 +3,7 @@ import { gammaIntegrals } from "../ops/elementwise/gamma_integrals.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { add, constant, digamma, div, exp, lt, mul, neg, sub, where } from "./arithmetic.ts";
 
-/** The number of terms of the power series in x < 1. */
+/** The number of terms of the power series for x < 1. */
 const TERMS = 18;
 
 /**

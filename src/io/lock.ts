@@ -108,7 +108,7 @@ interface Holder {
 
 const PATIENCE_MILLISECONDS = 500;
 
-/** The process in the lock file. It waits a little, as a new holder may not have replaced the previous process yet. */
+/** Names the process in the lock file. Waits a little, since a new holder may not have written its name yet. */
 function holderOf(path: string): string {
   for (const end = Date.now() + PATIENCE_MILLISECONDS; Date.now() < end; Bun.sleepSync(10)) {
     const holder = readHolder(path);

@@ -265,7 +265,7 @@ function externalPart(proto: TensorProto, place: FilePlace): StoredPart {
  */
 const isUnchanged = (type: ElementType): boolean => !isKept(type) && type.dtype !== "bool";
 
-/** External data is mapped where it is large and aligned; the file of a model may be replaced while it is in use. */
+/** Maps large, aligned external data. Other data are copied, so that the model's file may be replaced during use. */
 function readTensor({ file, position, isExternal }: StoredPart, described: Omit<TensorPlace, "position">): Tensor {
   const place = { ...described, position };
   return isExternal ? file.tensor(place) : file.copiedTensor(place);

@@ -86,7 +86,7 @@ export interface PyTorchMethods<D extends DType> {
   newZeros<E extends DType = D>(...shape: SizedArguments<CreationOptions<E>>): Tensor<E>;
   /** Returns the number of elements; another name of `size`. */
   numel(): number;
-  /** Makes a leaf a parameter, or no longer one, and returns it. @throws {ArgumentError} as assigning `requiresGrad` */
+  /** Sets `requiresGrad` (default true) and returns the tensor. @throws {ArgumentError} as the assignment does */
   requiresGrad_(requiresGrad?: boolean): Tensor<D>;
   /** Returns the elements in another tensor's shape. @throws {ShapeError} if the number of elements differs. */
   reshapeAs(other: Tensor): Tensor<D>;

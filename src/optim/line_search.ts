@@ -127,7 +127,7 @@ function insideOf(
   return { t: isAtEnd ? greatest - margin : least + margin, isNearEnd: false };
 }
 
-/** The minimum, within bounds, of the cubic through two points and their slopes; their middle if there is none. */
+/** The minimum, within bounds, of the cubic through two points and their slopes; without one, the bounds' middle. */
 function cubicMinimum(a: Point, b: Point, [least, greatest]: readonly [number, number]): number {
   const d1 = a.slope + b.slope - (3 * (a.loss - b.loss)) / (a.t - b.t);
   const square = d1 ** 2 - a.slope * b.slope;

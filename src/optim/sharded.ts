@@ -168,7 +168,7 @@ function ownersOf(slots: readonly Slot<LearningRate>[]): number[] {
   });
 }
 
-/** Each parameter with the part of a vector that has its shape. */
+/** Splits a vector into consecutive parts, one per parameter, each reshaped to the parameter's shape. */
 function partsOf(members: readonly Tensor[], vector: Tensor): [Tensor, Tensor][] {
   let start = 0;
   return members.map((parameter) => {

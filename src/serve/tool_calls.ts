@@ -23,7 +23,7 @@ const WHOLE = /^(.*)$/s;
 /** Splits the text of one answer into text and calls. Text that may be a call is held back. */
 export class ToolCallFilter {
   private readonly finder = new StopFinder([OPEN]);
-  /** The text from a possible call on; undefined before one. */
+  /** The text since the start of a possible call; undefined while there is none. */
   private held: string | undefined;
   private hasText = false;
 

@@ -1,4 +1,4 @@
-/** Steps of language models with caches, as programs: the bits of plain steps, while caches grow, shrink and slide. */
+/** Compiled steps of language models equal plain steps bit for bit, while caches grow, shrink and slide. */
 import { describe, expect, test } from "bun:test";
 import { CompileError, compile, manualSeed, nn, noGrad, type Tensor, tensor, withBackend } from "../../src/index.ts";
 import { Random } from "../ops/samples.ts";
@@ -18,7 +18,7 @@ function modelOf(name: string): nn.LanguageModel {
   return makers[name]().eval() as nn.LanguageModel;
 }
 
-describe("a step with a cache in the state has the bits of a plain step", () => {
+describe("a step with a cache in the state is bit-identical to a plain step", () => {
   const cases = Object.keys(makers).flatMap((name) => [undefined, "float16", "q8_0"].map((of) => [name, of] as const));
   test.each(cases)("%s, cache %p", (name, format) =>
     withBackend("cpu", () => {

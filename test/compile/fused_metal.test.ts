@@ -220,7 +220,7 @@ describe("training steps on metal", () => {
   test.each([
     ["layer norm, gelu", { layers: 2, heads: 2, width: 48 }, 24],
     ["wide rows", { layers: 1, heads: 2, width: 144 }, 16],
-  ] as const)("a GPT with %s has the bits of plain steps, with fewer dispatches", (_, size, context) =>
+  ] as const)("a GPT with %s is bit-identical to plain steps, with fewer dispatches", (_, size, context) =>
     withBackend("metal", () => {
       const make = (isCompiled: boolean) => {
         orchard.manualSeed(5);

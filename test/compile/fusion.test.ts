@@ -92,7 +92,7 @@ describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
   const seeds = Array.from({ length: count }, (_, seed) => seed);
   const fused: number[] = [];
 
-  test.each(seeds)("chains of seed %d have the bits of plain calls", (seed) =>
+  test.each(seeds)("chains of seed %d are bit-identical to plain calls", (seed) =>
     withBackend(backend, () =>
       orchard.tidy(() => {
         const { fn, draw } = drawChain(seed, backend);
@@ -116,7 +116,7 @@ describe.each(["cpu", "metal"] as const)("drawn chains on %s", (backend) => {
   });
 });
 
-test("rows of a softmax, a norm and a cast are one instruction, with the bits of plain calls", () => {
+test("rows of a softmax, a norm and a cast are one instruction, bit-identical to plain calls", () => {
   withBackend("cpu", () => {
     const chains: Readonly<Record<string, readonly [calls: number, fn: (x: Tensor, w: Tensor) => Tensor]>> = {
       softmax: [

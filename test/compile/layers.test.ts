@@ -1,4 +1,4 @@
-/** Layers through `compile`: results, gradients and running statistics have the bits of plain calls. */
+/** Layers through `compile`: results, gradients and running statistics are bit-identical to plain calls. */
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
 import { compile, manualSeed, nn, rand, type Tensor, withBackend } from "../../src/index.ts";
@@ -83,7 +83,7 @@ function check(name: string): void {
 describe.each(["cpu", "metal"] as const)("replays of layers on %s", (backend) => {
   const names = Object.keys(makers);
   const drawn = backend === "cpu" ? names : usually(names, (name) => hash(name) % 5 === 0);
-  test.each(drawn)("replays of %s have the bits of plain calls", (name) =>
+  test.each(drawn)("replays of %s are bit-identical to plain calls", (name) =>
     withBackend(backend, () => orchard.tidy(() => check(name))),
   );
 });

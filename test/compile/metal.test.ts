@@ -89,7 +89,7 @@ test(
   }),
 );
 
-test.each(["private", "shared"] as const)("steps with %s memory have the bits of plain steps", (storage) =>
+test.each(["private", "shared"] as const)("steps with %s memory are bit-identical to plain steps", (storage) =>
   withBackend("metal", () => {
     const { defaultStorage } = metalContext();
     metalContext().configure("storage", storage);
@@ -148,7 +148,7 @@ describe("chains of elementwise operations are one kernel", () => {
   test.each([
     ["without", false],
     ["with", true],
-  ] as const)("a chain has the bits of plain calls %s contraction", (_, contract) =>
+  ] as const)("a chain is bit-identical to plain calls %s contraction", (_, contract) =>
     withBackend("metal", () => {
       metalContext().configure("contract", contract);
       try {

@@ -1,4 +1,4 @@
-/** Every operation once more through `compile`: replays have the bits of plain calls, and refusals are listed. */
+/** Runs every operation through `compile`: replays equal plain calls bit for bit, and unsupported ones are listed. */
 import { describe, expect, test } from "bun:test";
 import { getBackend, withBackend } from "../../src/backend/policy.ts";
 import { compile } from "../../src/compile/compile.ts";
@@ -39,8 +39,8 @@ const ofOffset: ReadonlySet<string> = new Set(["asStrided", "viewAsComplex"]);
 /** Calls of a compiled function: two or three recordings, then replays. */
 const CALLS = 5;
 
-describe("replays on cpu have the bits of plain calls", () => {
-  test.each(operationNames)("replays of %s have the bits of plain calls on cpu", (name) => {
+describe("replays on cpu are bit-identical to plain calls", () => {
+  test.each(operationNames)("replays of %s are bit-identical to plain calls on cpu", (name) => {
     for (let draw = 0; draw < repeats({ usual: 1, all: 12 }); draw++)
       withBackend("cpu", () => checkOperation(name, new Random(hash(`${name} ${draw}`)), refused));
   });
@@ -66,10 +66,10 @@ const ofArray: ReadonlySet<string> = new Set(["fromArray", "tensor"]);
 /** Operations whose results have undefined contents. */
 const undefinedContents: ReadonlySet<string> = new Set(["empty", "emptyLike"]);
 
-describe("replays on metal have the bits of plain calls", () => {
+describe("replays on metal are bit-identical to plain calls", () => {
   const drawn = usually(operationNames, (name) => hash(`metal ${name}`) % 4 === 0);
   test.each(drawn.filter((name) => !undefinedContents.has(name)))(
-    "replays of %s have the bits of plain calls on metal",
+    "replays of %s are bit-identical to plain calls on metal",
     (name) => {
       for (let draw = 0; draw < repeats({ usual: 1, all: 12 }); draw++)
         withBackend("metal", () => checkOperation(name, new Random(hash(`${name} ${draw}`)), refusedOnMetal));

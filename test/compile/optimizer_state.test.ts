@@ -34,7 +34,7 @@ function trained(name: keyof typeof optimizers, isCompiled: boolean) {
 }
 
 test.each(Object.keys(optimizers) as (keyof typeof optimizers)[])(
-  "replays of %s have the bits of plain steps, state included",
+  "replays of %s are bit-identical to plain steps, state included",
   (name) =>
     withBackend("cpu", () => {
       const results = [true, false].map((isCompiled) => {

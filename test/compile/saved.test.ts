@@ -62,7 +62,7 @@ async function saved() {
   return { norm, compiled, path };
 }
 
-test("a loaded program has the bits of the function, with its state and random numbers", async () => {
+test("a loaded program is bit-identical to the function, with its state and random numbers", async () => {
   const { compiled, path } = await saved();
   const loaded = loadProgram(path);
   withBackend("cpu", () => {

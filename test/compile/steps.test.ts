@@ -93,7 +93,7 @@ describe("50 compiled steps with a schedule, dropout, running statistics and cli
   });
 });
 
-test.each(backends)("%s: a GPT with dropout and tied weights has plain bits", (backend) => {
+test.each(backends)("%s: a GPT with dropout and tied weights is bit-identical to plain steps", (backend) => {
   const run = (isCompiled: boolean) => {
     manualSeed(3);
     const sizes = { vocabularySize: 17, contextLength: 8, layers: 2, heads: 2, width: 16 };

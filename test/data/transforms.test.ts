@@ -30,7 +30,7 @@ function expectNear(got: Tensor, expected: Image, off: number): void {
     if (!(Math.abs(own[at] - value) <= off)) expect(`pixel ${at}: ${own[at]}`).toBe(`pixel ${at}: ${value}`);
 }
 
-/** The tolerance: for bytes half a step of rounding and float32's error in 255; for float64 next to nothing. */
+/** Tolerances. Bytes: half a step for rounding, plus float32's error at 255. */
 const [BYTE, DOUBLE] = [0.5 + 1e-3, 1e-12];
 
 /** A formula for colors from 0 to `white`, the same in both dtypes. */

@@ -107,7 +107,7 @@ describe("schedulers find the data of a known model", () => {
     }
   });
 
-  test.each(kinds)("%s draws noise from the generator, and from no other one", (kind) => {
+  test.each(kinds)("%s draws noise only from the given generator", (kind) => {
     const run = (seed: number) => {
       const generator = new Generator(seed);
       const scheduler = kind === "flowMatch" ? diffusion.flowMatch({ stochasticSampling: true }) : made[kind]();
@@ -127,7 +127,7 @@ describe("schedulers find the data of a known model", () => {
     expect(step.x.toArray()).toEqual(wide.x.to("float16").toArray());
   });
 
-  test("a sampling leaves no memory behind but its result", () => {
+  test("sampling leaves only its result in memory", () => {
     const noise = ones([1, 1, 64, 64]);
     for (const kind of kinds) {
       const before = memory().host.liveBytes;

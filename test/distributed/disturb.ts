@@ -32,8 +32,8 @@ export interface Disturbing {
 }
 
 /**
- * Runs `programs/faults.ts`, disturbs it once all ranks exchange, and returns the errors that each received before all
- * ended.
+ * Runs `programs/faults.ts`, disturbs it once all ranks exchange gradients, waits until all have ended, and returns
+ * each rank's errors.
  */
 export async function disturbed(
   folder: string,

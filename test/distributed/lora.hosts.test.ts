@@ -36,7 +36,7 @@ const differ = (a: readonly number[], b: readonly number[]): number =>
 const RANKS = 3;
 
 test.skipIf(openMpi.missing !== undefined)(
-  "ranks have the losses of one process, and the same adapter bit by bit",
+  "ranks have the same losses as one process, and the same adapter bit by bit",
   async () => {
     const { ranks, text, status } = await runProgram<Results>(openMpi, RANKS, "lora.ts", folder);
     expect([status, status === 0 ? "" : text]).toEqual([0, ""]);

@@ -136,19 +136,22 @@ describe.skipIf(!isTested || openMpi.missing !== undefined)("MPI is used without
     ["the library is missing", { ORCHARD_NCCL: "/none/libnccl.so.2" }, "rank 0: "],
     ["the user declines", { ORCHARD_NCCL: "none", ORCHARD_METAL_DEVICE: "" }, "rank 0: the metal backend runs on no"],
   ] as const;
-  test.each(reasons)("because %s, MPI exchanges the same gradients, and the reason is told", async (_, others, why) => {
-    const { variables, calls } = standin({ ...others, DRAWN: "1", KIND: "whole" });
-    const { ranks, text, status } = await runProgram<Trained>(openMpi, 2, "nccl.ts", folder, variables);
-    expect({ text, status }).toEqual({ text: "", status: 0 });
-    expect(calls()).toEqual([]);
-    for (const { world, gradients, codepaths, mpiReductions } of ranks) {
-      expect(world.nccl).toBeNull();
-      expect(world.whyNotNccl).toStartWith(why);
-      for (const [got, want] of gradients) expect(closeTo(got, want, "float32")).toBe(true);
-      expect(mpiReductions).toBeGreaterThan(0);
-      expect(codepaths[0]).toStartWith("dataParallel metal allReduce over Open MPI");
-    }
-  });
+  test.each(reasons)(
+    "because %s, MPI exchanges the same gradients, and the reason is reported",
+    async (_, others, why) => {
+      const { variables, calls } = standin({ ...others, DRAWN: "1", KIND: "whole" });
+      const { ranks, text, status } = await runProgram<Trained>(openMpi, 2, "nccl.ts", folder, variables);
+      expect({ text, status }).toEqual({ text: "", status: 0 });
+      expect(calls()).toEqual([]);
+      for (const { world, gradients, codepaths, mpiReductions } of ranks) {
+        expect(world.nccl).toBeNull();
+        expect(world.whyNotNccl).toStartWith(why);
+        for (const [got, want] of gradients) expect(closeTo(got, want, "float32")).toBe(true);
+        expect(mpiReductions).toBeGreaterThan(0);
+        expect(codepaths[0]).toStartWith("dataParallel metal allReduce over Open MPI");
+      }
+    },
+  );
 
   test("two ranks on one GPU are an error on both, unless the GPU is named", async () => {
     const { variables } = standin({ STANDIN_GPU: "1", DRAWN: "1", KIND: "whole" });

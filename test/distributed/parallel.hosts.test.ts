@@ -68,7 +68,7 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("ranks have the gradients of one process with all batches: accumulated, clipped, scaled", () => {
+    test("ranks have the same gradients as one process with all batches: accumulated, clipped, scaled", () => {
       for (const results of all)
         for (const step of [0, 1, 2, 3, 4]) {
           const [got, want] = results[`gradients ${step}`] as [Gradients, Gradients];

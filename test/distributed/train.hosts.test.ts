@@ -1,4 +1,4 @@
-/** `orchard train` on several ranks has the losses of one process, and ends if one of its ranks ends. */
+/** `orchard train` on several ranks has the same losses as one process, and ends if one of its ranks ends. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ const differ = (a: readonly number[], b: readonly number[]): number =>
 const ROUNDING = 64 * 2 ** -24;
 
 describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
-  test("ranks have the losses of one process with all windows, also with unequal parts", async () => {
+  test("ranks have the same losses as one process, also with unequal shares of a batch", async () => {
     const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // four ranks get 3, 4, 3 and 4
     const alone = newRun();
     const [, run] = await Promise.all([train(alone, ...words), trained(openMpi, 4, ...words)]);
@@ -50,7 +50,7 @@ describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
     expect(differ(lossesOf(run), lossesOf(alone))).toBeLessThan(ROUNDING);
   });
 
-  test("ranks have bitwise the same losses in each run, with dropout and accumulation", async () => {
+  test("losses of ranks are bit-identical in each run, with dropout and accumulation", async () => {
     const words = [...plain, "--batch", "12", "--steps", "4", "--dropout", "0.2", "--accumulate", "2"];
     const [first, second] = await Promise.all([trained(openMpi, 2, ...words), trained(openMpi, 2, ...words)]);
     expect(lossesOf(first)).toHaveLength(4);

@@ -73,7 +73,7 @@ const ranges: Readonly<Record<string, readonly [number, number]>> = {
 };
 const count = repeats({ usual: 20_000, all: 100_000 });
 
-describe("samples have their distribution", () => {
+describe("samples follow their distribution", () => {
   test.each(Object.entries(continuous))("samples of %s have its distribution", (name, make) => {
     const values = numbersOf(make((x) => tensor(x)).sample([count], { generator: new Generator(7) }));
     const exact = make(wide);

@@ -80,7 +80,7 @@ describe.each(["safetensors", "gguf"])("random errors in %s", (ending) => {
     expect([...counts.keys()].filter((outcome) => typeof outcome === "string").length).toBeGreaterThan(3);
   });
 
-  test("a file without its end is rejected", async () => {
+  test("a truncated file is rejected", async () => {
     const file = await saved(path);
     const padding = ending === "gguf" ? 32 : 0; // GGUF's files may end before the padding of their last tensor
     for (let cut = 1 + padding; cut < file.byteLength; cut += 7) {

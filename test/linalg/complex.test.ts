@@ -1,4 +1,4 @@
-/** Complex linear algebra: losses and gradients of both orders as PyTorch's, in drawn layouts. */
+/** Complex linear algebra: losses, and gradients of both orders, equal PyTorch's in random layouts. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

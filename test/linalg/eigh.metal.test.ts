@@ -53,7 +53,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     expect(dispatchesOf(plain(1, 129), eigvalsh)).toBe(2 + 2 * 16 * 5);
   });
 
-  test("500 rows have known eigenvalues, where each row is paired with one of another block", () => {
+  test("a matrix of 500 rows, made of 2 x 2 blocks, has the known eigenvalues", () => {
     // Rows i and n - 1 - i form a block [d c; c d] with eigenvalues d - c and d + c, and vectors of ±√½.
     const size = 500;
     const other = (i: number): number => size - 1 - i;

@@ -314,7 +314,7 @@ test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows i
     }
 });
 
-// with up to 96 rows, eight matrices or more share vectors
+// up to 96 rows, batches of eight or more are computed in vector lanes, one matrix per lane
 test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows is accurate on cpu", (size) => {
   const count = size > 97 ? 2 : 9;
   const names = ["random", "repeated eigenvalues", "graded", "near overflow", "hilbert"];

@@ -67,7 +67,7 @@ for (const { backend, dtype } of places) {
     for (const [family, make] of Object.entries(families)) {
       if (/graded|overflow|companion|wilkinson|diagonal/.test(family)) continue; // the exponentials of these overflow
       test(family, () => {
-        // Usually sizes over 17 only for random matrices.
+        // A usual run computes sizes over 17 only of random matrices.
         for (const size of usually(all, (own) => own <= 17 || family === "random"))
           for (const norm of [1e-9, 1e-4, 1e-2, 0.3, 1, 2.9, 20]) {
             const own = make(size, size, size + 1);

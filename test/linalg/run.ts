@@ -34,7 +34,7 @@ export const places: readonly { readonly backend: BackendName; readonly dtype: R
 
 /** Sizes around those at which kernels change their method. */
 export const sizes: readonly number[] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64];
-/** Sizes that metal's kernels do not support: usually one more than whole blocks. */
+/** Sizes that metal's kernels do not support. A usual run has only those that are one more than whole blocks. */
 export const largeSizes = usually([65, 100, 127, 128, 129], (size) => size % 64 === 1);
 
 /**

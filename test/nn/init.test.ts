@@ -78,7 +78,7 @@ test("xavier and kaiming have the bounds and deviations of their formulas", () =
   }
 });
 
-test("uniform_, normal_ and truncNormal_ have their distributions", () => {
+test("uniform_, normal_ and truncNormal_ draw from their distributions", () => {
   const random = new Random(12);
   for (const dtype of ["float32", "float64"] as const) {
     const generator = new o.Generator(4);

@@ -160,7 +160,7 @@ function differenceOf(actual: Tensor, expected: Tensor): number {
 /** Runs of a plan on the cpu backend: the first two are recorded, and the others replay one native call. */
 const RUNS = 4;
 
-test("drawn convolutions with what surrounds them agree with single nodes", async () => {
+test("drawn convolutions, fused with the nodes around them, agree with single nodes", async () => {
   const random = new Random(3);
   let [steps, planned] = [0, 0];
   for (let count = 0; count < repeats({ usual: 150, all: 3000 }); count++) {

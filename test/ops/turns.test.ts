@@ -1,4 +1,4 @@
-/** Samples that take turns on Metal: every shape, option and layout still runs. */
+/** On Metal, a run tests a part of the samples in turn: every shape, option and layout still occurs. */
 import { describe, expect, test } from "bun:test";
 import type { DType } from "../../src/tensor/dtype.ts";
 import { layouts } from "./samples.ts";

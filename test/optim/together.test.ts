@@ -44,7 +44,7 @@ const optimizers: readonly (readonly [OptimizerName, object])[] = [
 const cases = optimizers.flatMap(([name, options]) => dtypes.map((dtype) => [name, options, dtype] as const));
 
 describe.each(cases)("steps of %s %j of %s equal single steps", (name, options, dtype) => {
-  test("one call changes many parameters as it changes each one alone", () => {
+  test("one call for many parameters gives the same result as a call for each", () => {
     on("cpu", () => {
       const [together, alone] = [parametersOf([dtype]), parametersOf([dtype])];
       const one = make(name, together, options);

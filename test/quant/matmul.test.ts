@@ -113,7 +113,7 @@ describe.each(isas)("quantizedMatmul with %s", (isa) => {
   });
 });
 
-test("many rows of x on cpu are right, for which weights are unpacked in two blocks of rows", () => {
+test("products of many rows of x on cpu, which unpack weights in two blocks, are right", () => {
   const [x, cotangent] = [wave(16, 2048, 1.3), wave(16, 1100, 0.7)];
   const w = quantizeGgml(wave(1100, 2048, 0.2), "q8_0");
   x.requiresGrad = true;

@@ -195,7 +195,7 @@ test.each([
   [8, 133, 64],
   [15, 77, 64],
   [17, 70, 2 ** 15],
-])("%i rows of x by %i of weights, in several tiles, have the bits of two products", (count, rows, columns) => {
+])("%i rows of x by %i of weights, in several tiles, are bit-identical to two products", (count, rows, columns) => {
   for (const format of columns > 64
     ? (["q4_0"] as const)
     : (["q4_0", { bits: 4, groupSize: 64, symmetric: false }] as const)) {
@@ -210,7 +210,7 @@ test.each([
   }
 });
 
-test("in float32 gelu has the bits of two products too", () => {
+test("in float32 gelu is bit-identical to two products too", () => {
   for (const activation of ["gelu", "geluTanh"] as const)
     for (const count of [1, 18]) {
       const own = caseOf("q4_0", count, 77, 256);

@@ -142,7 +142,7 @@ describe("randperm draws every order equally often", () => {
     expectPlausible(chiSquare(countsOf(cells, n * n), new Array(n * n).fill(20_000 / n)));
   });
 
-  test.each([8, 16, 64])("orders of %d, a power of two, are even and odd alike", (n) => {
+  test.each([8, 16, 64])("random orders of %d elements, a power of two, are even or odd equally often", (n) => {
     const isOdd = (order: readonly number[]) => {
       const seen = new Set<number>();
       let swaps = 0;
@@ -156,7 +156,7 @@ describe("randperm draws every order equally often", () => {
     expectPlausible(chiSquare(countsOf(permutations(n, 20_000, 13).map(isOdd), 2), [10_000, 10_000]));
   });
 
-  test("elements that were adjacent are separated", () => {
+  test("randperm separates adjacent elements", () => {
     const order = numbersOf(randperm(count, { generator: new Generator(14) }));
     expect(
       Math.abs(

@@ -96,7 +96,7 @@ describe("ORCHARD_SKIP_METAL=1 leaves the dylib out", () => {
     ]);
   });
 
-  test("test runs no test that loads the dylib", () => {
+  test("without a dylib, `bun run test` skips tests that load it", () => {
     const files = ["test/scripts/counts.test.ts", "test/backend/metal/readme.test.ts"];
     const { out, err, exitCode } = script("test", { ...skip, ORCHARD_LIBRARY: join(empty, "missing.so") }, ...files);
     expect(err).not.toContain("readme.test.ts");

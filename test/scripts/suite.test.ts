@@ -184,7 +184,7 @@ describe("tests affected by a change", () => {
   for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
   const reached = (...files: string[]) => reachedTests(files, folder.path);
 
-  test("tests are affected if they import the file or its types, or have its family if nothing imports it", () => {
+  test("a change affects tests that import the file; if none does, tests of its family", () => {
     expect(reached("src/low.ts")).toEqual(["test/cli/run.test.ts", "test/ops/scan/scan.test.ts"]);
     expect(reached("src/worker_main.ts")).toEqual(["test/pool.test.ts"]);
     expect(reached("src/other.ts")).toEqual(["test/cli/join.test.ts", "test/types.test.ts"]);

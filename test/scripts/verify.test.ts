@@ -149,7 +149,7 @@ describe("the report confirms and refutes assumptions", () => {
   const reportOn = (isSoftware: boolean) =>
     formatReport({ device: { ...device, isSoftware }, versions: ["3.1"], facts: [["GPU", "Apple M1"]] }, [], verified);
 
-  test("the report of a Mac confirms and refutes", () => {
+  test("a Mac's report confirms or refutes each assumption", () => {
     const text = reportOn(false);
     expect(text).toContain("- GPU: Apple M1\n");
     expect(text).toContain(`| \`${identifiers[0]}\` | high | confirmed | a \\| b of holds |`);

@@ -144,7 +144,7 @@ describe("tools can be called by the model", () => {
 
   const call = (name: string, x: string) => `<tool_call>\n{"name": "${name}", "arguments": {"n": ${x}}}\n</tool_call>`;
 
-  test("several calls are returned, or one at most", async () => {
+  test("several calls are returned, or at most one without parallel calls", async () => {
     const own = { name: "scripted", model: scripted, tokenizer, stopTokens: [0] };
     const tagged = await ModelServer.start(
       { ...own, template: new ChatTemplate(`${template.source}{# <tool_call> #}`) },

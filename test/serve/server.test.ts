@@ -65,7 +65,7 @@ describe("chats are answered by the model", () => {
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
   });
 
-  test("an answer stops at a text, which is not part of it", async () => {
+  test("an answer ends before a stop text", async () => {
     const whole = await textAlone(model, promptOf("Hi"), 12);
     const stop = whole.slice(4, 6);
     const wanted = whole.slice(0, whole.indexOf(stop));
@@ -304,7 +304,7 @@ test("bodies and waiting requests have limits", async () => {
   }
 });
 
-test("as many requests run at a time as the limit, and no more", async () => {
+test("requests run at the same time up to the limit", async () => {
   const small = await start({ limits: { connections: 2 } }, model);
   const own = clientOf(small);
   const goOn = holdAfter(model, 0); // holds both requests until the third arrives

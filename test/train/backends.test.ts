@@ -28,10 +28,10 @@ async function checkSame(backend: BackendName): Promise<void> {
 }
 
 describe("a run with dropout has the reference's losses, moments and sample", () => {
-  test("a run on cpu has the losses of reference", () => checkSame("cpu"));
+  test("a run on cpu has the same losses as reference", () => checkSame("cpu"));
 
   test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))(
-    "a run on metal has the losses of reference, and the checker finds nothing",
+    "a run on metal has the same losses as reference, and the checker finds nothing",
     async () => {
       metalContext().configure("check", true);
       await checkSame("metal");

@@ -1,4 +1,4 @@
-/** Runs that are interrupted or killed: when resumed, they have the losses of an undisturbed run. */
+/** Runs that are interrupted or killed: when resumed, they have the same losses as an undisturbed run. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { limited, lossesOf, pointsDrawn, reaches, tiny, trainingCommands } from 
 
 const { text, environment, start, orchard, train, newRun } = trainingCommands();
 
-test("a run that is interrupted saves and stops; resumed, it has the losses of one that was not", async () => {
+test("a run that is interrupted saves and stops; resumed, it has the same losses as one that was not", async () => {
   const [whole, stopped] = [newRun(), newRun()];
   const words = ["--steps", "200", "--dropout", "0.1", "--save-every", "0"];
   await train(whole, ...words);

@@ -135,7 +135,7 @@ describe("tokens of the vocabulary are written", () => {
     expect([types[0], types[50_256]]).toEqual([1, 3]);
   });
 
-  test("tokens of a trained encoding have its merges in their order", () => {
+  test("metadata of a trained encoding list its merges and their tokens in order", () => {
     const tokenizer = data.trainBpe(["the cat sat on the mat with the hat"], { size: 262 });
     const metadata = ggufMetadata(settings, modelOf(settings), tokenizer);
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));

@@ -206,7 +206,7 @@ describe("vmap of products agrees with single examples", () => {
 });
 
 describe("vmap of reductions and norms agrees with single examples", () => {
-  test.each(["sum", "mean"])("%s agrees with single examples, of all and along axes", (name) => {
+  test.each(["sum", "mean"])("%s of all elements, or along axes, agrees with single examples", (name) => {
     unary((x) => mul(x, methodOf(x, name)()) as Tensor);
     check((x) => methodOf(x, name)(), [randn([4])]);
     for (const dim of [0, -1]) check((x) => methodOf(x, name)({ dim }), [randn([5])]);

@@ -167,7 +167,7 @@ describe("vmap accepts axes and trees", () => {
     expect(data(outer)).toEqual(data(library.outer(a, b)));
   });
 
-  test("inDims and outDims may be trees; what is the same for all is repeated", () => {
+  test("inDims and outDims may be trees; unbatched results are repeated", () => {
     const tree = { a: randn([2, 5]), rest: [randn([5]), randn([3])] as const };
     const f = ({ a, rest: [b, c] }: typeof tree) => ({ product: a.mul(b), same: c });
     const inDims = [{ a: 1, rest: [0, null] }] as const;
@@ -222,7 +222,7 @@ describe("vmap draws random numbers as documented", () => {
     expect(() => draw("error", f)).toThrow('random numbers require { randomness: "different" }');
   });
 
-  test("nested levels draw random numbers, each in its way", () => {
+  test("nested vmap calls each follow their `randomness` option", () => {
     const nested = (outer: "same" | "different", inner: "same" | "different") =>
       vmap(
         (p: Tensor) => vmap((q: Tensor) => add(add(p, q), randn([2])) as Tensor, { randomness: inner })(zeros([3])),

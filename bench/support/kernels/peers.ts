@@ -30,7 +30,7 @@ export interface PeerLaunch {
 
 /** A kernel of a peer, or several in sequence, for the operands of one of our calls. */
 export interface PeerCase {
-  /** The call of `cases.ts` that it is compared with. */
+  /** The call of `cases.ts` with which the kernel is compared. */
   readonly name: string;
   readonly launches: (operands: readonly Tensor[], out: Tensor) => readonly PeerLaunch[];
   /** The shape of the result, which is compared with ours. */

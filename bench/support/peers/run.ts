@@ -64,7 +64,7 @@ function compare({ name }: Case, output: Tensor, theirs: Float32Array): void {
     off = Math.max(off, Math.abs(value - mine[at]));
   }
   const allowed = (tolerances[output.dtype] ?? 0) * largest;
-  if (!(off <= allowed)) throw new Error(`${name}: results differ by ${off}, of at most ${allowed}`);
+  if (!(off <= allowed)) throw new Error(`${name}: results differ by ${off}, expected at most ${allowed}`);
 }
 
 /**

@@ -10,7 +10,7 @@ const buffers = <const Count extends number>(count: Count): Buffers<Count> =>
  * the status codes. A test compares them with the headers.
  *
  * `buffer` is a view whose bytes native code accesses only during the call. Passing the view instead of its address
- * keeps it alive and in place. `bun:ffi` does not accept null; for an omitted operand, pass the block.
+ * keeps it alive and in place. `bun:ffi` does not accept null; for an omitted operand, pass the parameter block.
  */
 export const declarations = {
   orchard_cpu_abi_version: { args: [], returns: "i32" },

@@ -127,7 +127,7 @@ export const aContext: Kind<MetalContext> = {
   parse: (value) => (value instanceof MetalContext ? value : undefined),
 };
 
-/** @internal The lengths of the report's lists at some time. */
+/** @internal A position in the report: the number of findings and of dispatches so far. */
 export interface ReportMark {
   readonly findings: number;
   readonly dispatches: number;

@@ -38,7 +38,7 @@ export interface Chain {
   readonly isFast: boolean;
 }
 
-/** Whether an entry outlives the function, or a dispatch before `first` or from `end` on accesses it. */
+/** Whether an entry outlives the function, or a dispatch outside of `first` to `end - 1` accesses it. */
 export type Needed = (entry: Entry, first: number, end: number) => boolean;
 
 /** Returns the chains of at least two dispatches. @param isNeeded see {@link Needed} */

@@ -62,7 +62,7 @@ export function decodeWav(bytes: Uint8Array, fail: Fail, check: (samples: number
   const format = chunks.get("fmt ");
   const data = chunks.get("data");
   if (!format || format.size < 16) throw fail("damaged", "expected a chunk fmt of at least 16 bytes");
-  if (!data) throw fail("damaged", "expected a chunk data, got none");
+  if (!data) throw fail("damaged", "expected a chunk `data`, got none");
   const { at } = format;
   const tag = view.getUint16(at, true);
   // WAVE_FORMAT_EXTENSIBLE: the format is at the start of an identifier

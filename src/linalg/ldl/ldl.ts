@@ -33,7 +33,7 @@ export interface LdlFactors<D extends DType = DType> {
   readonly ld: Tensor<D>;
   /**
    * int32 […, n], as in LAPACK, counted from 1. For a 1 × 1 block, the row that was swapped with the block's row. For a
-   * 2 × 2 block, twice the negated number of the row that was swapped with its second row.
+   * 2 × 2 block, both numbers are that of the row that was swapped with its second row, negated.
    */
   readonly pivots: Tensor<"int32">;
 }

@@ -53,8 +53,8 @@ export const lstsqMetal: MetalImplementation<LstsqAttributes, [Tensor, Tensor, .
 };
 
 /**
- * Returns why a matrix fits threadgroup memory neither whole nor as a triangle; undefined if it fits. Without pivoting,
- * a triangle may have any size.
+ * Explains why neither a matrix nor its triangle fits threadgroup memory; undefined if one of them fits. Without
+ * pivoting, a triangle of any size fits.
  */
 function tooLarge({ inputs: [a], attributes: { isPivoted } }: Omit<Call, "outputs">): string | undefined {
   const { rows, columns } = matricesOf(a);

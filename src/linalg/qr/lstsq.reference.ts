@@ -92,7 +92,7 @@ function pivot({ a, rows, columns }: System): number[] {
   return order;
 }
 
-/** Applies reflection k to the columns from the k-th in the order on. */
+/** Applies reflection k to the columns order[k], order[k + 1], …. */
 function eliminate(left: readonly Float64Array[], order: readonly number[], k: number): void {
   const rows = left[0].length - k;
   const part = new Float64Array(rows * (order.length - k));

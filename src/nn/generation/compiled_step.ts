@@ -8,7 +8,7 @@ import type { LanguageModel } from "../models/language_model.ts";
 /** Texts with fewer tokens do not repay the recording of two tokens. */
 const LEAST_TOKENS = 16;
 
-/** @internal Feeds single tokens to a model with a cache. Results have the bits of plain calls. */
+/** @internal Feeds single tokens to a model with a cache. Results are bit-identical to plain calls. */
 export class CompiledStep implements Disposable {
   private step: Compiled<[Tensor], Tensor> | null;
 

@@ -5,7 +5,7 @@ import { NodeProblem } from "../errors.ts";
 
 const LARGEST = 2n ** 63n - 1n;
 
-/** Makes a tensor of int64. As a number, the largest int64 rounds up to 2^63; the tensor gets the exact value again. */
+/** Makes an int64 tensor. Numbers can't hold the largest int64: they round it to 2^63, which this function undoes. */
 export const int64 = (values: readonly number[], shape: readonly number[] = [values.length]): Tensor<"int64"> =>
   tensorOf(
     values.map((value) => (value >= 2 ** 63 ? LARGEST : BigInt(value))),

@@ -70,7 +70,7 @@ export class Edit {
     return this.slots.push({ isFixed: true, fixed: tensor, shape: tensor.shape, dtype: tensor.dtype }) - 1;
   }
 
-  /** Records that the plan holds for the present elements of a slot only. */
+  /** Records that the plan is valid only for the slot's current elements. */
   depends(slot: number): void {
     const weight = this.#draft.weights.get(slot);
     if (weight) this.#watched.push({ ...weight, version: weight.tensor.storage.version });

@@ -104,7 +104,7 @@ export class Plan {
     }
   }
 
-  /** The blocks of single steps have other sizes than those that the native program needs. */
+  /** Frees the cached blocks of single steps: the native program needs blocks of other sizes. */
   #dropCache(): void {
     this.#runs++;
     dropCache();

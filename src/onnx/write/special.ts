@@ -48,7 +48,7 @@ function reflection(graph: Formulas, x: string): { readonly remainder: string; r
   return { remainder: graph.of("Sub", x, graph.of("Round", x)), isBelow: graph.of("Less", x, 0) };
 }
 
-/** 1 − x below 0, and x above. */
+/** Returns 1 − x where x is below 0, and x elsewhere. */
 const reflected = (graph: Formulas, x: string, isBelow: string): string =>
   graph.where(isBelow, graph.of("Sub", 1, x), x);
 

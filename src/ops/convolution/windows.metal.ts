@@ -132,7 +132,7 @@ function windowsOf(attributes: ConvolutionAttributes): Windows {
   };
 }
 
-/** The kernel positions along an axis that connect x's positions of one remainder to elements of y. */
+/** The kernel positions along an axis that reach elements of y from x's positions with one remainder. */
 interface Phase {
   readonly first: number;
   readonly firstPlace: number;

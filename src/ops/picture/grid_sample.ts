@@ -225,7 +225,7 @@ export function affineGrid(...values: unknown[]): Tensor {
     throw new ShapeError(
       "affineGrid",
       "shapesDiffer",
-      `expected theta to be [batch, 2, 3] with a size of 4 numbers, or [batch, 3, 4] with 5, got ${theta.describe()} ` +
+      `expected theta to be [batch, 2, 3] for a size of 4 axes, or [batch, 3, 4] for 5 axes, got ${theta.describe()} ` +
         `and [${shape.join(", ")}]`,
     );
   if (shape.some((each) => each === 0))

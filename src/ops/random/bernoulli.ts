@@ -53,7 +53,11 @@ export function bernoulli(...values: unknown[]): Tensor {
   const { p, shape, dtype, generator } = bernoulliParameters(values);
   if (Tensor.isTensor(p)) {
     if (shape !== undefined)
-      throw new ArgumentError("bernoulli", "shapeTwice", `expected no shape with a tensor p, got p ${p.describe()}`);
+      throw new ArgumentError(
+        "bernoulli",
+        "shapeTwice",
+        `shape cannot be combined with a tensor p, got p ${p.describe()}`,
+      );
     return drawFrom(p, { dtype, generator });
   }
   if (!(p >= 0 && p <= 1))

@@ -26,7 +26,7 @@ export const empty = written(EMPTY);
 export const spaces = written("[ \\n\\t]{0,2}");
 export const comma = all(written('","'), spaces);
 
-/** XGrammar 0.1.27 loses shorter texts of longer repeats whose minimum is above 0. */
+/** The longest repeat that XGrammar 0.1.27 can count. In longer ones with a minimum above 0, it loses shorter texts. */
 const COUNTED = 128;
 
 export class Productions {

@@ -47,7 +47,7 @@ describe.each(["cpu", "reference"] as const)(
       { name: "token by token", sizes: [1, 1, 1, 1, 1, 1, 1] },
       { name: "a prompt, then tokens", sizes: [4, 1, 1, 1] },
       { name: "in chunks", sizes: [2, 3, 2] },
-    ])("$name: tokens in parts have the results of all tokens at once", ({ sizes }) =>
+    ])("$name: tokens in parts have the same results as all tokens at once", ({ sizes }) =>
       withBackend(backend, () => {
         const [layer, x] = [make(), input(7)];
         const whole = layer.forward(x);

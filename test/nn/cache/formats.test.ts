@@ -94,7 +94,7 @@ describe.each(formats)("caches with keys and values in formats of fewer bits, %s
     expectBytes(memory().host.liveBytes - before, format === "float16" ? 2 * values : (34 / 32) * values);
   });
 
-  test("a batch of caches has the results of each alone, and so has a batcher", async () => {
+  test("a batch of caches has the same results as each alone, and so has a batcher", async () => {
     const model = new nn.Llama({ ...sizes, generator: new Generator(9), initialization: nn.llamaInitialization(0.4) });
     const prompts = [3, 9, 20].map((length) => count(length, 31));
     using batcher = new nn.Batcher(model, { slots: 2, cache: format, promptChunk: 8 });

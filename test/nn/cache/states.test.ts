@@ -47,7 +47,7 @@ test.each(models)("%s: reordered rows continue their texts", (_, model) => {
   expect(errorOf(got, want)).toBeLessThan(1e-5);
 });
 
-test.each(models)("%s: a long text in chunks has the logits of its tokens one at a time", (_, model) => {
+test.each(models)("%s: a long text in chunks has the same logits as its tokens one at a time", (_, model) => {
   const text = Array.from({ length: 150 }, (_, at) => (at * 7919) % 40);
   const whole = run(model, tokens(text));
   using cache = model.newCache();

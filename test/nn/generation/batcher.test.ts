@@ -34,7 +34,7 @@ async function alone(model: nn.LanguageModel, prompt: readonly number[], options
 beforeEach(() => setBackend("cpu"));
 
 describe.each(kinds)("generation with rows at different positions, %s", (kind) => {
-  test("a batch of caches at different positions has the results of each row alone", () =>
+  test("a batch of caches at different positions has the same results as each row alone", () =>
     noGrad(() => {
       const model = models[kind]().eval();
       const [together, apart] = [prompts, prompts].map((all) =>

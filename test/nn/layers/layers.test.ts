@@ -155,7 +155,7 @@ function expectClose(got: Tensor, want: Tensor, within = 1e-13): void {
 describe.each(backends)("layers on %s", (backend) => {
   const on = (body: () => void) => withBackend(backend, body);
 
-  test.each(table)("$name has the results of its formula", ({ layer: make, shape, composed }) =>
+  test.each(table)("$name has the same results as its formula", ({ layer: make, shape, composed }) =>
     on(() => {
       const layer = make();
       const x = randn(shape, { dtype: "float64", generator: new Generator(1) });

@@ -73,7 +73,7 @@ describe("the state of a module", () => {
     expect(own.stateDict()["first.weight"]?.toArray()).toEqual(own.first.weight.toArray());
   });
 
-  test("a tied parameter is one, under its first name", () => {
+  test("a tied parameter is listed once, under its first name", () => {
     const tied = new Tied();
     expect([...tied.namedParameters().keys()]).toEqual(["embedding.weight"]);
     expect(Object.keys(tied.stateDict())).toEqual(["embedding.weight"]);

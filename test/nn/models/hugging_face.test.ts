@@ -1,6 +1,6 @@
 /**
  * Models of Hugging Face's `transformers`, loaded by their original names: logits and gradients for a batch equal those
- * of `transformers`, in float32 by FlashAttention's rule. See scripts/fixtures/models/make.py.
+ * of `transformers` in float32, within FlashAttention's bound. See scripts/fixtures/models/make.py.
  */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -303,7 +303,7 @@ describe("checkpoint recomputes blocks with equal results", () => {
     expect(block.parameters().every(({ grad }) => grad !== null)).toBe(true);
   });
 
-  test("several inputs work, of which a body uses some twice", () => {
+  test("several inputs work, also if a body uses some of them twice", () => {
     const [a, b] = [randn([3], { requiresGrad: true }), randn([3], { requiresGrad: true })];
     sum(nn.checkpoint((x, y) => add(mul(x, x), mul(x, y)), a, b)).backward();
     expect(errorOf(a.grad!, add(mul(a.detach(), 2), b.detach()))).toBeLessThan(1e-6);

@@ -87,7 +87,7 @@ describe("quantizeModel with a calibration", () => {
     expect(errorOf(own)).toBeLessThan(0.6 * errorOf(plain));
   });
 
-  test("levels are a group's nearest ones if inputs are uncorrelated", () => {
+  test("rounding is to the nearest level if inputs are uncorrelated", () => {
     const identity = Array.from({ length: width }, (_, i) =>
       Array.from({ length: width }, (_, j) => (i === j ? 1 : 0)),
     );

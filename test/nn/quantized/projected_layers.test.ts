@@ -29,7 +29,7 @@ function run(layer: DecoderAttention, reason = "three layers", own = x) {
 }
 
 describe("queries, keys and values are computed in one operation", () => {
-  test.each(["exact", "fast"] as const)("%s: one operation has the bits of three", (precision) => {
+  test.each(["exact", "fast"] as const)("%s: one operation gives the same bits as three", (precision) => {
     const layer = made([], precision);
     const own = run(layer);
     expect([own.together, own.apart]).toEqual([1, 0]);

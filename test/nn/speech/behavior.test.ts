@@ -94,7 +94,7 @@ test("a prompt is cut at its start to less than half of the context", async () =
   expect(await chances(end.slice(1))).not.toEqual(wanted);
 });
 
-test("the same generator gives the same transcript, and another one a different one", async () => {
+test("equal generators give equal transcripts, and another seed a different one", async () => {
   const drawn = (seed: number) =>
     nn.transcribe(model, recording, { ...greedy, temperature: 1, generator: new Generator(seed) });
   const [first, again, other] = [await drawn(1), await drawn(1), await drawn(2)];
@@ -156,7 +156,7 @@ test("features and resampling need no fallback on Metal, which has no float64", 
     ).toBe(0);
 });
 
-test("a batch of features has those of its rows", () => {
+test("features of a batch equal those of its rows", () => {
   const rows = [1, 2].map((seed) => tensor(audio({ seed, samples: 4000 })));
   const both = nn.logMelFeatures(tensor(rows.map((row) => Array.from(row.dataSync(), Number))));
   for (const [at, row] of rows.entries()) expect(errorOf(both.select(0, at), nn.logMelFeatures(row))).toBe(0);

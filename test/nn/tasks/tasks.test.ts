@@ -16,7 +16,7 @@ const rounded = <T extends { readonly score: number }>(own: T): T => ({
   score: expect.closeTo(own.score, CLOSE),
 });
 
-test.each(["classify", "regress"] as const)("classify has the results of transformers: %s", async (task) => {
+test.each(["classify", "regress"] as const)("classify has the same results as transformers: %s", async (task) => {
   const model = await modelFor(task);
   const { cases } = pipelines[task];
   const texts = cases.map(({ text, pair }) => (pair === null ? text : ([text, pair] as const)));
@@ -24,7 +24,7 @@ test.each(["classify", "regress"] as const)("classify has the results of transfo
   expect(got).toEqual(cases.map(({ labels }) => labels.map(rounded)));
 });
 
-test("tag has the results of transformers", async () => {
+test("tag has the same results as transformers", async () => {
   const model = await modelFor("tag");
   const { cases } = pipelines.tag;
   const got = await nn.tag(
@@ -64,7 +64,7 @@ test("tokens with drawn labels are joined to parts, and those of no label are le
   }
 });
 
-test("answer has the results of transformers", async () => {
+test("answer has the same results as transformers", async () => {
   const model = await modelFor("answer");
   for (const { question, context, answers } of pipelines.answer.cases) {
     const got = await nn.answer(model, question, context, { topK: 3, maxAnswerTokens: 4 });
@@ -72,7 +72,7 @@ test("answer has the results of transformers", async () => {
   }
 });
 
-test("fillMask has the results of transformers", async () => {
+test("fillMask has the same results as transformers", async () => {
   const model = await modelFor("fillMask");
   for (const { text, masks } of pipelines.fillMask.cases) {
     const got = await nn.fillMask(model, text, { topK: 3 });

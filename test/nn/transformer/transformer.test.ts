@@ -76,7 +76,7 @@ describe("MultiheadAttention equals PyTorch's", () => {
     expect(attention().forward(zeros([0, 3, 8]), zeros([0, 2, 8]), zeros([0, 2, 8])).output.shape).toEqual([0, 3, 8]);
   });
 
-  test.each(tested)("one product for queries, keys and values has the results of three on %s", (backend) => {
+  test.each(tested)("one product for queries, keys and values has the same results as three on %s", (backend) => {
     on(backend, () => {
       const own = attention().eval();
       const input = x(1, 4, 8);

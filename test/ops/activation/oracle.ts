@@ -43,7 +43,7 @@ const activation = (tail: (a: number) => number, slope: (a: number) => number) =
     const below = a === Number.POSITIVE_INFINITY ? 0 : tail(a) - a * slope(a);
     return x < 0 ? below : 1 - below;
   },
-  /** The sum of the magnitudes in the derivative, whose terms cancel near its zero. */
+  /** The sum of the magnitudes of the derivative's terms, which cancel near its zero. */
   magnitude: (x: number): number => tail(Math.abs(x)) + Math.min(Math.abs(x), 1e3) * slope(Math.abs(x)),
 });
 

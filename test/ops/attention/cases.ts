@@ -124,7 +124,7 @@ export const pairs: readonly (readonly [OptionName, OptionName])[] = optionNames
     .filter(goTogether),
 );
 
-/** Each pair with a given first option, in one size each. */
+/** One case for each pair of options whose first one is `name`. */
 export const pairsWith = (name: OptionName): AttentionCase[] =>
   pairs
     .filter(([first]) => first === name)

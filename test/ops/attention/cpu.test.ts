@@ -101,7 +101,7 @@ describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
   });
 });
 
-describe("several chunks of keys give the results of one", () => {
+describe("several chunks of keys give the same results as one", () => {
   const sizes = [2, 24, 600, 8, 5] as const;
   test.each(["bhij", "ij", "hj", "bi", "i", "h"])("several chunks of keys have a gradient of bias[%s]", (bias) => {
     checkCase({ ...caseOf(["causal"], sizes, 5), bias, name: `bias of ${bias}` }, "float32", way);

@@ -126,8 +126,8 @@ const waysOf = (wanted: AttentionOperation) =>
     .map(({ backend, reason }) => ({ backend, reason }));
 
 /**
- * Checks that the step with a fault has the results of the step without one, that its operation ran elsewhere, and that
- * the record has the cause.
+ * Checks that a step with a fault has the same results as one without, that its operation ran elsewhere, and that the
+ * record has the cause.
  */
 function checkFallback(sizes: Sizes, operation: AttentionOperation, cause: RegExp, fault: (pass: () => void) => void) {
   const got = step(sizes, inPassOf(operation, fault));
@@ -202,7 +202,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
     expect(warnings.length).toBeGreaterThan(0);
   });
 
-  test.each(operations)("a step succeeds: %s with an option that its kernels lack", (operation) => {
+  test.each(operations)("a step falls back if the kernels of %s lack an option", (operation) => {
     const why = "no kernel has this option";
     checkFallback(tiled, operation, /^metal: no kernel has this option$/, (pass) =>
       withoutSupport(operation, why, pass),

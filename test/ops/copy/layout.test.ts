@@ -46,7 +46,7 @@ const operations: Readonly<Record<string, (x: Tensor, other: Tensor) => Tensor>>
 const mixesLayouts = new Set(["add of a row-major operand", "lerp"]);
 
 describe.each(tested)("layouts of operands on %s", (backend) => {
-  test.each(Object.entries(operations))("%s has the values of row-major operands", (name, operation) => {
+  test.each(Object.entries(operations))("%s equals its result for row-major operands", (name, operation) => {
     const random = new Random(hash(name));
     for (let round = 0; round < repeats({ usual: backend === "cpu" ? 60 : 12, all: 400 }); round++) {
       withStrict(true, () =>

@@ -36,7 +36,7 @@ function everyExponent(each: number): Float32Array {
 const uniform = (count: number, low: number, high: number) =>
   Float32Array.from({ length: count }, () => low + random.next() * (high - low));
 
-/** Bends of functions, and the multiples of π/2. */
+/** Points near the bends of functions and near multiples of π/2. */
 function dense(count: number): Float32Array {
   const multiples = Float32Array.from({ length: count }, () => random.integer(-600_000, 600_000) * (Math.PI / 2));
   return Float32Array.of(

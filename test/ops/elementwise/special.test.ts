@@ -290,7 +290,7 @@ const named: Readonly<Record<string, (x: Tensor) => Tensor>> = {
 };
 
 describe.each(["cpu", "reference"] as const)("special functions have known values in float64 on %s", (backend) => {
-  test.each(Object.keys(precise))("%s has its known values in float64", (name) => {
+  test.each(Object.keys(precise))("%s equals known values in float64", (name) => {
     const points = precise[name];
     const x = points.map(([at]) => at);
     const y = withBackend(backend, () => named[name](library.tensor(x, { dtype: "float64" })).dataSync());

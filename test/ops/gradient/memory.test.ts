@@ -96,7 +96,7 @@ describe("tensors saved for the backward pass are freed", () => {
       [false, false, false],
       [true, true, true],
     ]);
-    expect(before - live()).toBeGreaterThanOrEqual(3 * BYTES - 2 * BYTES); // a gradient and its seed were added
+    expect(before - live()).toBeGreaterThanOrEqual(3 * BYTES - 2 * BYTES); // minus the new gradient and the seed
   });
 
   test("saved tensors are freed in the middle of the pass, not at its end", () => {

@@ -115,7 +115,7 @@ test("the error for many indices of several kinds lists them", () => {
     });
 });
 
-test("numbers and bounds give views, tensors copies", () => {
+test("at() returns a view for numbers and bounds, and a copy for tensors", () => {
   const x = whole();
   expect(x.at(0, "1:").storage).toBe(x.storage);
   expect(x.at([0]).storage).not.toBe(x.storage);

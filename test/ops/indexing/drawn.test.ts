@@ -46,7 +46,7 @@ describe.each(tested)("drawn indices and masks on %s", (backend) => {
     for (let round = 0; round < count; round++) on(() => body(random, backend === "cpu" && round % 8 === 7));
   };
 
-  test("nonzero, and what a mask selects and replaces, equal a loop", () => {
+  test("nonzero, and selecting and replacing by a mask, equal a loop", () => {
     rounds("masks", 48, (random, isLarge) => {
       const shape = shapeOf(random, isLarge);
       const count = elementCount(shape);

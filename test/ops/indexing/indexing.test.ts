@@ -411,7 +411,7 @@ describe.each([...backendNames])("indexing on %s", (backend) => {
     }
   });
 
-  test("maskedFill_ changes only what a view shares", () => {
+  test("maskedFill_ changes only the elements that a view shares", () => {
     on(() => {
       const x = tensor([
         [1, 2, 3],

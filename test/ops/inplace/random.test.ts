@@ -60,7 +60,7 @@ const distributions: Readonly<
 };
 
 describe.each(["cpu", "reference"] as const)("random methods in place on %s", (backend) => {
-  test.each(Object.entries(distributions))("%s has its distribution", (name, draw) => {
+  test.each(Object.entries(distributions))("%s draws from its distribution", (name, draw) => {
     withBackend(backend, () => {
       for (const dtype of ["float32", "float64"] as const) {
         const random = new Random(name.length * 31 + dtype.length);
@@ -107,7 +107,7 @@ describe.each(["cpu", "reference"] as const)("random methods in place on %s", (b
 const digits = { float64: 53, float32: 24, float16: 11, bfloat16: 8 } as const;
 const ranges: Readonly<Record<string, number>> = { int64: 63, int32: 31, uint8: 8 };
 
-test("uniform_ and normal_ draw what uniform and normal draw, and advance the same generator", () => {
+test("uniform_ and normal_ draw the same numbers as uniform and normal, and advance the same generator", () => {
   for (const dtype of ["float32", "float64", "float16", "bfloat16"] as const) {
     o.manualSeed(3);
     const x = o.zeros([5, 7], { dtype });

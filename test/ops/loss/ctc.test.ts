@@ -178,7 +178,7 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
       expect(Math.abs((loss.item() as number) - wanted)).toBeLessThanOrEqual(wanted * 2 ** -22);
       const [gradient] = grad([loss], [leafOf]);
       const own = list(gradient);
-      // Higham and Mary, 2019: 2 √n roundings of the logarithms of the relevant terms, up to 16, in 2 · long steps
+      // 2 √n roundings (Higham and Mary, 2019), with n = 2 · long steps; logarithms of the relevant terms are up to 16
       const bound = 2 * Math.sqrt(2 * long) * 2 ** -24 * 16;
       for (let time = 0; time < long; time++) {
         const shares = own.slice(time * many, (time + 1) * many).reduce((total, share) => total + share, 0);

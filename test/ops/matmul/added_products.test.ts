@@ -20,7 +20,7 @@ interface Call {
   readonly compute: (...operands: Tensor[]) => Tensor;
   /** The factors of each term, as positions in the operands that are multiplied. */
   readonly terms: (place: readonly number[]) => readonly (readonly (readonly [operand: number, place: Shape])[])[];
-  /** The position in the input, the first operand, if there is one. */
+  /** The position in `input`, the first operand; absent without one. */
   readonly added?: (place: readonly number[]) => Shape;
 }
 

@@ -96,7 +96,7 @@ function check(random: Random): void {
   for (const [side, own] of found.entries())
     for (const [at, got] of flat(own as Tensor).entries()) {
       const wanted = gradients[side][at];
-      // Each term of the sum is a weight times a difference, which is rounded as the distance is.
+      // Each term of the sum is a weight times a difference, with the same rounding error as the distance.
       const bound = (sizes[side][at] + Number.MIN_VALUE) * (n + m + k + 8) * roundings[dtype];
       if (!(Math.abs(got - wanted) <= bound)) expect([name, side, at, got]).toEqual([name, side, at, wanted]);
     }

@@ -195,7 +195,7 @@ describe("outer is the product of every pair", () => {
   });
 });
 
-test.each(tested)("views are multiplied on %s without another operation, in the backward too", (backend) => {
+test.each(tested)("products of views on %s need no other operation, forward or backward", (backend) => {
   withBackend(backend, () => {
     const a = transpose(ones([3, 5, 4]), 1, 2);
     const b = slice(ones([3, 6, 10]), { dim: 2, step: 2 });

@@ -81,7 +81,7 @@ describe("every backend draws the same bytes", () => {
       }
     });
 
-  test("multinomial has the same bytes for one row, one category, and many", () => {
+  test("backends draw the same multinomial samples, for one category or many", () => {
     for (const count of [1, 2, 33, 1025, 4097]) {
       const weights = tensor(Float32Array.from({ length: count }, (_, i) => (i % 3) + 0.5));
       const results = tested.map((backend) =>

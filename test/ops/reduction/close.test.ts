@@ -40,7 +40,7 @@ for (const backend of usable) {
       expect(on(() => isClose(tensor([inf, 4]), tensor([inf, 4]), 0, 0).toArray())).toEqual([true, true]);
     });
 
-    test("NaN is close to nothing, or to NaN with equalNan", () => {
+    test("NaN is close only to NaN, and only with equalNan", () => {
       const [a, b] = [tensor([nan, nan, 1]), tensor([nan, 1, nan])];
       expect(on(() => isClose(a, b).toArray())).toEqual([false, false, false]);
       expect(on(() => isClose(a, b, { equalNan: true }).toArray())).toEqual([true, false, false]);

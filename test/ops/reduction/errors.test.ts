@@ -174,7 +174,7 @@ describe.each(tested)("empty slices are rejected on %s", (backend) => {
     expect(Array.from(on(() => call(empty)).dataSync(), Number)).toEqual([value]);
   });
 
-  test("along another axis there are no results", () => {
+  test("along another axis, results of empty tensors are empty", () => {
     for (const call of [sum, amax, variance, logsumexp, argmax] as Over[])
       expect((on(() => call(empty, { dim: 0 })) as Tensor).describe()).toMatch(/^(float32|int64)\[0\]$/);
     for (const call of [softmax, logSoftmax, cumsum] as ((x: Tensor, options: { dim: number }) => Tensor)[])

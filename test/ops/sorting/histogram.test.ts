@@ -43,7 +43,7 @@ describe.each(tested)("histograms on %s", (backend) => {
       expect(list(histogram(tensor([]), 4).binEdges)).toEqual([0, 0.25, 0.5, 0.75, 1]);
     }));
 
-  test("elements on each bound, and next to it, are counted right where rounding suggests another bin", () =>
+  test("elements at and next to each bound are counted in the right bin despite rounding", () =>
     on(() => {
       for (const [first, last, bins] of [
         [-1, 1, 10],

@@ -19,7 +19,7 @@ const errorOf = (form: Promise<unknown>) =>
 const properties = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: "integer" }]));
 
-describe("the error for what is too large names it", () => {
+describe("the error names what is too large", () => {
   test.each([
     [`${"(".repeat(12)}.{0,9}${"){0,9}".repeat(12)}`, "tooLarge", /repeats of at most 10000 characters/],
     ["((a{0,1000}){0,1000}){0,1000}", "tooLarge", /repeats of at most 10000 characters/],

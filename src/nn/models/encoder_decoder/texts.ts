@@ -20,7 +20,7 @@ export interface BatchDefaults {
 
 /** A task of T5, such as `translation_en_to_de`. */
 export interface TextTask {
-  /** The text that precedes each text. */
+  /** The text to put before each input. */
   readonly prefix: string;
   /** Defaults of the options of generation. */
   readonly defaults: BatchDefaults;

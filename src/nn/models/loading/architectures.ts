@@ -97,7 +97,7 @@ export interface Architecture {
   readonly title: string;
   /** The field with the number of layers. Default `num_hidden_layers`. */
   readonly layersField?: string;
-  /** LayerNorm instead of RMSNorm, and the field with its eps, or the eps. */
+  /** If given, norms are LayerNorm, not RMSNorm. States the field with the eps, or the eps itself. */
   readonly norm?: LayerNormRow;
   /** Where norms are applied. Default: before attention and feed-forward. */
   readonly norms?: NormPlaces;

@@ -11,7 +11,7 @@ import type { Settings } from "./settings.ts";
 /** The fields of a `config.json`. */
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A file, and its settings without the prefix. */
+/** A file, and its settings, whose keys lack the architecture's prefix. */
 export interface GgufContext {
   readonly file: GgufReader;
   readonly settings: Settings;

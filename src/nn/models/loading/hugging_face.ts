@@ -253,7 +253,7 @@ function latentOf(row: Architecture, config: Settings): AttentionDescription {
   };
 }
 
-/** Checks a size that files of `transformers` 5 repeat. */
+/** Checks a size that follows from others, but that `transformers` 5 also writes to the config. */
 function checkSize(config: Settings, name: string, size: number, formula: string): void {
   const got = config.wholeIfAny(name);
   if (got !== undefined && got !== size) throw config.wrong(name, `${formula}, ${size}`, got);

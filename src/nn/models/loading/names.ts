@@ -28,7 +28,7 @@ export type Change =
       readonly transposed?: boolean;
       /** The parameter has every second row, from this one on. Default: all rows. */
       readonly alternate?: 0 | 1;
-      /** The parameter is the first or the second half of the rows. Default: all rows. */
+      /** Which half of the tensor's rows the parameter is: 0 = first, 1 = second. Default: all rows. */
       readonly half?: 0 | 1;
     }
   /** Rows `first` to `first + count` of every `of` rows of heads; each has `headWidth` rows. */

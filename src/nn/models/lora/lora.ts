@@ -138,7 +138,7 @@ export class LoraAdapter<M extends AdaptableModel = Decoder> {
   /** The adapted layers by their paths in the model. */
   readonly layers: ReadonlyMap<string, LoraLinear>;
   #state: "active" | "merged" | "removed" = "active";
-  /** The parameters that were trained before. */
+  /** The parameters that were trainable before the adapter was added. */
   readonly #thawed: readonly Tensor[];
 
   /** @internal */

@@ -50,7 +50,7 @@ export interface PatchesDescription {
   readonly distillationToken?: boolean | undefined;
   /** The number of learned register tokens that follow, which have no position. Default 0. */
   readonly registers?: number | undefined;
-  /** The number of learned detection tokens after the patches, which have positions. Default 0. */
+  /** The number of learned detection tokens after the patches. These tokens have positions. Default 0. */
   readonly detectionTokens?: number | undefined;
   /** Learned positions, or the base of rotary ones. */
   readonly positions: LearnedGrid | { readonly kind: "rotary"; readonly base: number };

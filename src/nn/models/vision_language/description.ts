@@ -28,7 +28,7 @@ export interface EncoderTowerDescription {
   readonly encoder: VisionDescription;
   /** The number of blocks to apply: see `VisionEncoder.hiddenStates`. Default: all blocks and the final norm. */
   readonly blocks?: number | undefined;
-  /** The number of tokens before the patches that are dropped, such as a class token. */
+  /** The number of tokens, such as a class token, to drop before the patches. */
   readonly skip: number;
   /** The projection to the language model. */
   readonly projector: ProjectorDescription;

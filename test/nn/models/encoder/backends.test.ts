@@ -13,7 +13,7 @@ const folder = testFolder("backends");
 const kinds = ["bert", "mpnet", "modernbert", "deberta-v2"] as const;
 
 test.each(kinds.flatMap((name) => backendNames.map((backend) => [name, backend] as const)))(
-  "%s on %s has the results of transformers",
+  "%s on %s has the same results as transformers",
   async (name, backend) => {
     const own = families[name].cases.find(({ task }) => task === "classify")!;
     const path = folder.file(`${name} ${backend}`);

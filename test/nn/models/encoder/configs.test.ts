@@ -55,7 +55,7 @@ function problemOf(name: EncoderName, { change, missing, task, output }: Case, g
 describe.each(names)("configs of encoders: %s", (name) => {
   const { cases, fields } = families[name];
 
-  test("every config has the results of transformers, or an error that names the key", async () => {
+  test("every config has the same results as transformers, or an error that names the key", async () => {
     const path = folder.file(name);
     const wrong: string[] = [];
     for (const own of cases) {

@@ -71,7 +71,7 @@ test("inputs of the wrong shape are rejected", async () => {
   expect(() => model.decode(targets.repeat(1, 9), encoded)).toThrow("tokens in a generated text, got 54");
 });
 
-test("a batch of prompts has the tokens of each prompt alone", async () => {
+test("a batch of prompts generates the same tokens as each prompt alone", async () => {
   const model = new nn.GPT({ vocabularySize: 23, contextLength: 24, layers: 2, heads: 2, width: 16 });
   const generator = new Generator(5);
   noGrad(() => model.parameters().forEach((parameter) => void parameter.normal_(0, 0.4, { generator })));

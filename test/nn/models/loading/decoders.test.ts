@@ -41,7 +41,7 @@ describe.each(decoders)("decoders of Hugging Face: %s", (name) => {
       expect(errorOf(parts[at], answers["logits"].narrow(1, from, count))).toBeLessThan(CLOSE);
   });
 
-  describe("a batch padded on the left has the results of single texts", () => {
+  describe("a batch padded on the left has the same results as single texts", () => {
     const padding = [0, 5];
     const tokens = answers["paddedTokens"];
 

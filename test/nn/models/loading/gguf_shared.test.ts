@@ -87,7 +87,7 @@ function weightsOf(model: Decoder): Record<string, Tensor> {
   };
 }
 
-test("a file of granitemoe with a shared expert has the logits of granitemoeshared", async () => {
+test("a file of granitemoe with a shared expert has the same logits as granitemoeshared", async () => {
   const model = new Decoder(describeConfig("test", "granitemoeshared", config)).eval();
   const generator = new Generator(8);
   noGrad(() => {

@@ -87,7 +87,7 @@ test.each(["float16", "bfloat16"] as const)("a model loaded in %s has nearly the
     const { model } = await nn.loadModel(folderOf(name), { dtype });
     const logits = logitsOf(model, name);
     expect(logits.dtype).toBe(dtype);
-    // a few roundings of each layer's results, with 11 and 8 bits
+    // each layer rounds its results a few times, to 11 bits (float16) or 8 bits (bfloat16)
     expect(errorOf(logits, answersOf(name)["logits"])).toBeLessThan(dtype === "float16" ? 0.02 : 0.15);
   }
 });

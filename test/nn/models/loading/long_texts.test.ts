@@ -31,7 +31,7 @@ describe.each([true, false])("long texts have the right tokens, with a cache: %p
   });
 });
 
-test.each([1, 40, 96, 97])("a prompt in parts of %p tokens has the logits of the whole", (size) => {
+test.each([1, 40, 96, 97])("a prompt in parts of %p tokens has the same logits as the whole", (size) => {
   using cache = model.newCache();
   const tokens = numbers(long);
   let logits = logitsOf(tokens.slice(0, size), cache);
@@ -39,7 +39,7 @@ test.each([1, 40, 96, 97])("a prompt in parts of %p tokens has the logits of the
   expect(errorOf(logits, answers["longLogits"].narrow(1, 2, 1))).toBeLessThan(CLOSE);
 });
 
-test("a cache truncated to below the original context has the logits of the shorter text", () => {
+test("a cache truncated to below the original context has the same logits as the shorter text", () => {
   using cache = model.newCache();
   logitsOf(long, cache);
   cache.truncate(93);

@@ -88,7 +88,7 @@ describe.each(models)("embeddings with more rows than tokens: %s", (title, name,
     }
   });
 
-  test("a batch with padding has the logits of its rows", () => {
+  test("a batch with padding has the same logits as its rows", () => {
     const padding = [0, 12 - SHORT];
     const logits = noGrad(() => model.forward(answer("paddedTokens"), { padding }));
     expect(errorOf(logits.narrow(0, 1, 1).narrow(1, 12 - SHORT, SHORT), answer("paddedLogits"))).toBeLessThan(CLOSE);

@@ -30,7 +30,7 @@ const backbone = {
   reshape_hidden_states: false,
 } as const;
 
-/** Keys of older files, which repeat that the encoder is part of the model. */
+/** Ignored keys of older files. They say only that the encoder is part of the model. */
 const notes = ["backbone_config", "backbone", "use_pretrained_backbone", "use_timm_backbone", "backbone_kwargs"];
 
 /**

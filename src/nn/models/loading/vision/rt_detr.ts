@@ -44,7 +44,7 @@ const only: Readonly<Record<string, unknown>> = {
   with_box_refine: true,
 };
 
-/** Keys of training, and those that repeat others. */
+/** Ignored keys: settings of training, and copies of other keys. */
 const notes: ReadonlySet<string> = new Set([
   "backbone_config",
   "backbone",

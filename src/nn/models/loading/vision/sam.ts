@@ -270,5 +270,5 @@ export const samPlaces = (description: SamDescription): Place[] => [
   ...decoderPlaces(description),
 ];
 
-/** Whether a weight is unused: those for mask prompts, and a copy of the frequencies. */
+/** Whether a weight is unused: mask prompts are not supported, and the frequencies are stored twice. */
 export const isUnusedInSam = (name: string): boolean => /^prompt_encoder\.(mask_embed|shared_embedding)\./.test(name);

@@ -29,7 +29,7 @@ export interface EncoderFamily {
   readonly text: ArchitectureName;
   /** The image encoder, and its defaults. Default: the `model_type` of the vision part. */
   readonly vision?: { readonly name: VisionName; readonly fields: Fields };
-  /** Whether the text part may say that weights are tied. */
+  /** Whether the config of the text part may also state that weights are tied. */
   readonly textTies?: boolean;
   /** Whether the tokens of an image attend to later ones of the same image. */
   readonly bidirectional?: boolean;

@@ -9,7 +9,7 @@ export interface DepthDescription {
   readonly vision: VisionDescription;
   /** Whether the encoder's final norm is applied to the states of all blocks that are read. */
   readonly normalizes: boolean;
-  /** The states that are read, in order. */
+  /** The blocks whose states are used, in order. */
   readonly levels: readonly DepthLevel[];
   /** The number of channels in which levels are added. */
   readonly fusionWidth: number;

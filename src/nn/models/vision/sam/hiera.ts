@@ -28,8 +28,8 @@ const pooled = (x: Tensor, size: number): Tensor =>
   size === 1 ? x : permute(maxPool2d(permute(x, [0, 3, 1, 2]), size), [0, 2, 3, 1]);
 
 /**
- * Attention on a grid. With a `pool`, only the largest queries of each square of places attend, so that the result has
- * a smaller grid.
+ * Attention on a grid. With a `pool`, queries are max-pooled over squares of the grid, so that the result has a smaller
+ * grid.
  *
  * | parameter | shape |
  * |---|---|
