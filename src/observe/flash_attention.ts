@@ -44,7 +44,7 @@ export class FlashAttentionLog implements Recorder {
 
   /** Logs a pass that was composed of other operations, on any backends. */
   unfused(pass: Pass, operands: NamedOperands, report: PassReport): void {
-    log(pass, describe("unfused paths", operands, report, "ms"));
+    log(pass, describe("unfused", operands, report, "ms"));
   }
 }
 
