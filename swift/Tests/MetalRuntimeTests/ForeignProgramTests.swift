@@ -288,7 +288,8 @@ final class ForeignProgramTests: CheckerTestCase {
             Q first = {p}, second{ps[i / 2]}; P all[2] = {p, ps[1]}; R r = {{ps[0]}, 7};
             y[i] = first.sum() + second.sum() * 100 + (all[0].b + all[1].a) * 10000 + (r.q.sum() + r.c) * 100000;
             """
-        let total: (Float) -> Float = { 4_170_012 + 100 * $0 } // 12, 100 times the second sum, 7 · 10⁴ and 41 · 10⁵
+        // 12, 100 times the second sum, 7 · 10⁴ and 41 · 10⁵.
+        let total: (Float) -> Float = { 4_170_012 + 100 * $0 }
         XCTAssertEqual(try results(declarations, statement), [34, 34, 56, 56].map(total))
     }
 

@@ -244,7 +244,8 @@ final class SpellingTests: CheckerTestCase {
         try assertBoth(
             "",
             """
-            int2 a = int2(1, -8) << uint2(i, 0); a >>= uint2(0, 1); uint4 b = uint4(1) << uint4(ushort4(i)); b <<= short4(1);
+            int2 a = int2(1, -8) << uint2(i, 0); a >>= uint2(0, 1);
+            uint4 b = uint4(1) << uint4(ushort4(i)); b <<= short4(1);
             uchar2 c = uchar2(200) >> int2(33, 1); ulong2 d = ulong2(1) << uint2(33);
             y[i] = a.x + a.y * 10 + b.w * 100 + c.x + c.y * 1000 + (d.x >> 33);
             """, [100262, 100463, 100865, 101669])
