@@ -58,6 +58,10 @@ const variables = {
     meaning: "The first backend to try: `metal`, `cpu` or `reference`",
   },
   ORCHARD_STRICT: { fallback: "0", meaning: "1: errors instead of fallbacks to another backend" },
+  ORCHARD_SEED: {
+    fallback: "the system's entropy",
+    meaning: "Seed of the random numbers of a program that does not call `manualSeed`",
+  },
   ORCHARD_SERVE_KEY: {
     fallback: "no key",
     meaning: "API key that clients of `orchard serve` must send; unlike `--key`, it is not visible in process listings",

@@ -1,3 +1,5 @@
+import { environment } from "../core/environment.ts";
+import { ArgumentError } from "../core/errors.ts";
 import { operand, optionalOperand, parameters, required } from "../core/parameters.ts";
 import { capture } from "../observe/capture.ts";
 import { seed } from "./kinds.ts";
@@ -9,6 +11,26 @@ export interface GeneratorState {
   readonly seed: bigint;
   /** The number of calls served so far. */
   readonly offset: bigint;
+}
+
+let unchosenSeeds = 0n;
+
+/**
+ * The seed of a generator that was given none: that of `ORCHARD_SEED` for the first (the default generator), the
+ * following numbers for later ones, or the system's entropy.
+ */
+function unchosenSeed(): bigint {
+  const text = environment("ORCHARD_SEED");
+  if (text === undefined) return crypto.getRandomValues(new BigUint64Array(1))[0];
+  const first = /^\d+$/.test(text) ? seed.parse(BigInt(text)) : undefined;
+  if (first !== undefined) return BigInt.asUintN(64, first + unchosenSeeds++);
+  throw new ArgumentError("ORCHARD_SEED", "invalidSeed", `expected ${seed.expected}, got "${text}"`);
+}
+
+/** @internal Starts again as a new process does: the default generator and the seeds of generators without one. */
+export function restartSeeds(): void {
+  unchosenSeeds = 0n;
+  defaultGenerator.setState({ seed: unchosenSeed(), offset: 0n });
 }
 
 const generatorParameters = parameters("Generator", { seed: optionalOperand(seed) });
@@ -32,11 +54,12 @@ export class Generator {
   private offset = 0n;
 
   /**
-   * @param seed a whole number of at least 0 and below 2⁶⁴; by default the system's entropy. @throws {ArgumentError}
+   * @param seed a whole number of at least 0 and below 2⁶⁴; by default from `ORCHARD_SEED` or the
+   * system's entropy. @throws {ArgumentError}
    */
   constructor(seed?: number | bigint);
   constructor(...values: unknown[]) {
-    this.seed_ = generatorParameters(values).seed ?? entropy();
+    this.seed_ = generatorParameters(values).seed ?? unchosenSeed();
   }
 
   /** The seed, given or taken from entropy. */
@@ -80,8 +103,6 @@ export class Generator {
     return key;
   }
 }
-
-const entropy = (): bigint => crypto.getRandomValues(new BigUint64Array(1))[0];
 
 /** The generator of calls that do not pass one. */
 export const defaultGenerator = new Generator();

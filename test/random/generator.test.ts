@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
 import { ArgumentError } from "../../src/core/errors.ts";
+import { packageRoot } from "../../src/core/paths.ts";
 import { rand } from "../../src/ops/random/rand.ts";
 import { randn } from "../../src/ops/random/randn.ts";
 import { defaultGenerator, Generator, manualSeed } from "../../src/random/generator.ts";
+import { withVariables } from "../support/environment.ts";
+import { bunWords } from "../support/program.ts";
 import { bytesOf, on, tested } from "./backends.ts";
 
 test("manualSeed makes a run repeat exactly, also on another backend", () => {
@@ -58,7 +61,34 @@ test("generators are independent of each other, and of the default one", () => {
 });
 
 test("the default seed is the system's entropy", () => {
-  expect(new Generator().seed).not.toBe(new Generator().seed);
+  using _ = withVariables({ ORCHARD_SEED: undefined });
+  const seeds = Array.from({ length: 4 }, () => new Generator().seed);
+  expect(new Set(seeds).size).toBe(4);
+  expect(seeds.some((seed) => seed > 2n ** 40n)).toBe(true);
+});
+
+test("ORCHARD_SEED seeds the default generator and generators without a seed", () => {
+  const program = `
+    import { Generator, rand, manualSeed } from "./src/index.ts";
+    const first = rand([3]).toArray();
+    const own = new Generator();
+    const others = [own.seed, new Generator(9).seed, new Generator().seed];
+    manualSeed(7n);
+    console.log(String(others), Bun.deepEquals(first, rand([3]).toArray()));`;
+  const run = (seed: string) =>
+    Bun.spawnSync([...bunWords, "-e", program], {
+      cwd: packageRoot,
+      env: { ...process.env, ORCHARD_SEED: seed, ORCHARD_BACKEND: "reference" },
+    });
+  expect(run("7").stdout.toString()).toBe("8,9,9 true\n");
+  expect(run("07").stdout.toString()).toBe("8,9,9 true\n");
+  expect(run("6").stdout.toString()).toBe("7,9,8 false\n");
+  for (const seed of ["-1", "1.5", "0x10", "18446744073709551616"]) {
+    const { exitCode, stderr } = run(seed);
+    expect(exitCode).toBe(1);
+    expect(stderr.toString()).toContain("[ORCHARD_SEED] expected a whole number of at least 0 and below 2^64");
+    expect(stderr.toString()).toContain(`got "${seed}"`);
+  }
 });
 
 test("the last state wraps around", () => {

@@ -1,6 +1,7 @@
 /** Checks and cleanup after a test file, so that the next one in the same process starts clean. */
 import { isMetalOpen, metalContext } from "../../src/backend/metal/context.ts";
 import { getBackend, isStrict, setBackend, setStrict } from "../../src/backend/policy.ts";
+import { restartSeeds } from "../../src/random/generator.ts";
 import { restoreVariables } from "./environment.ts";
 import { removeTestFolders } from "./folder.ts";
 
@@ -31,7 +32,7 @@ export function takeFindings(): readonly string[] {
 
 /**
  * Removes the file's temporary folders, clears its findings, and restores the suite's environment, working folder and
- * default backend. A file may leave its choice of a backend. It must restore environment variables and the working
+ * default backend and random numbers. A file may leave its choice of a backend. It must restore environment variables and the working
  * folder itself, so that tests do not depend on earlier files. The error names a file that did not restore them.
  */
 export function restoreSuite(file: string): void {
@@ -40,6 +41,7 @@ export function restoreSuite(file: string): void {
   setBackend(backend);
   setStrict(strict);
   const names = restoreVariables(suite.variables);
+  restartSeeds();
   const findings = takeFindings();
   const folder = process.cwd();
   process.chdir(suite.folder);
