@@ -34,12 +34,16 @@ void sum_row_pair(RowPair function, const void *first, const void *second, int64
       return difference * difference;
     });
   };
+  const auto sum_adjacent = [&](const T *x, const T *y, int64_t length, RowPairSums &total) {
+    switch (function) {
+    case RowPair::distance: total.squares = squares(x, y, length); break;
+    case RowPair::similarity:
+    case RowPair::embedding: sum_products(x, y, length, total); break;
+    case RowPair::count: break;
+    }
+  };
   sums = {};
-  if (step_a == 1 && step_b == 1) {
-    if (function == RowPair::distance) sums.squares = squares(a, b, count);
-    else sum_products(a, b, count, sums);
-    return;
-  }
+  if (step_a == 1 && step_b == 1) return sum_adjacent(a, b, count, sums);
   T copied_a[part], copied_b[part];
   for (int64_t start = 0; start < count; start += part) {
     const int64_t length = std::min(part, count - start);
@@ -48,8 +52,7 @@ void sum_row_pair(RowPair function, const void *first, const void *second, int64
       copied_b[i] = b[(start + i) * step_b];
     }
     RowPairSums of_part{};
-    if (function == RowPair::distance) of_part.squares = squares(copied_a, copied_b, length);
-    else sum_products(copied_a, copied_b, length, of_part);
+    sum_adjacent(copied_a, copied_b, length, of_part);
     sums.squares += of_part.squares;
     sums.of_a += of_part.of_a;
     sums.of_b += of_part.of_b;

@@ -74,6 +74,15 @@ double several_targets(const Margin<T> &call, const T *x, const int64_t *targets
   return loss * factor;
 }
 
+bool has_one_target(MarginLoss loss) {
+  switch (loss) {
+  case MarginLoss::multiMargin: return true;
+  case MarginLoss::multilabelMargin:
+  case MarginLoss::count: break;
+  }
+  return false;
+}
+
 // Reads the targets of a row before the first negative one, once, since other threads may change them. Returns their
 // number, or -1 if one is out of range.
 template <class Index> int64_t read_targets(const Index *targets, int64_t classes, int64_t *named, BadIndex &bad) {
@@ -93,7 +102,7 @@ template <class Index> int64_t read_targets(const Index *targets, int64_t classe
 template <class T, class Index>
 void rows_of(MarginLoss loss, const Margin<T> &call, const Index *targets, const T *scales, T *out) {
   const int64_t classes = call.classes;
-  const bool is_single = loss == MarginLoss::multiMargin;
+  const bool is_single = has_one_target(loss);
   const int64_t work = is_single ? classes : scratch_product({classes, std::min<int64_t>(classes, 16)});
   const int64_t grain = std::max<int64_t>(1, task_elements / work);
   ScratchSlots<double> slots((call.rows + grain - 1) / grain, is_single ? 1 : scratch_product({3, classes}));
@@ -122,7 +131,7 @@ void rows_of(MarginLoss loss, const Margin<T> &call, const Index *targets, const
   bad.check(classes);
 }
 
-template <class T> void margin_loss_of(const MarginLossBlock &block, const Operands &operands, bool is_gradient) {
+template <class T, class Block> void margin_loss_of(const Block &block, const Operands &operands, bool is_gradient) {
   const int64_t rows = block.rows, classes = block.classes;
   const MarginLoss loss = block.loss;
   const double power = block.power;
@@ -137,12 +146,12 @@ template <class T> void margin_loss_of(const MarginLossBlock &block, const Opera
                        block.has_factors ? operands.inputs<T>(2, block.offsets[2], Extent(classes)) : nullptr};
   const T *scales = is_gradient ? operands.inputs<T>(3, block.offsets[3], losses) : nullptr;
   T *out = operands.results<T>(4, block.offsets[4], is_gradient ? scores : losses);
-  const Extent named = loss == MarginLoss::multiMargin ? losses : scores;
+  const Extent named = has_one_target(loss) ? losses : scores;
   with_indices(operands, 1, block.index_dtype, block.offsets[1], named,
                [&](auto *targets) { rows_of(loss, call, targets, scales, out); });
 }
 
-void compute_margin_loss(const MarginLossBlock &block, const Operands &operands, bool is_gradient) {
+template <class Block> void compute_margin_loss(const Block &block, const Operands &operands, bool is_gradient) {
   switch (DType(block.dtype)) {
   case DType::float64: return margin_loss_of<double>(block, operands, is_gradient);
   case DType::float32: return margin_loss_of<float>(block, operands, is_gradient);
@@ -151,11 +160,11 @@ void compute_margin_loss(const MarginLossBlock &block, const Operands &operands,
 }
 
 void margin_loss(const MarginLossBlock &block, Operands operands) { compute_margin_loss(block, operands, false); }
-void margin_loss_gradient(const MarginLossBlock &block, Operands operands) {
+void margin_loss_gradient(const MarginLossGradientBlock &block, Operands operands) {
   compute_margin_loss(block, operands, true);
 }
 
-template <class T> void nll_gradient_of(const NllGradientBlock &block, const Operands &operands) {
+template <class T> void nll_gradient_of(const NllLossGradientBlock &block, const Operands &operands) {
   using C = Compute<T>;
   const int64_t outer = block.outer, classes = block.classes, inner = block.inner, ignored = block.ignore_index;
   if (outer < 0 || classes < 1 || inner < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected slices of classes");
@@ -185,7 +194,7 @@ template <class T> void nll_gradient_of(const NllGradientBlock &block, const Ope
   });
 }
 
-void nll_loss_gradient(const NllGradientBlock &block, Operands operands) {
+void nll_loss_gradient(const NllLossGradientBlock &block, Operands operands) {
   switch (DType(block.dtype)) {
   case DType::float64: return nll_gradient_of<double>(block, operands);
   case DType::float32: return nll_gradient_of<float>(block, operands);
@@ -196,7 +205,7 @@ void nll_loss_gradient(const NllGradientBlock &block, Operands operands) {
 }
 
 ORCHARD_FUNCTION("marginLoss", margin_loss, MarginLossBlock, 5)
-ORCHARD_FUNCTION("marginLossGradient", margin_loss_gradient, MarginLossBlock, 5)
-ORCHARD_FUNCTION("nllLossGradient", nll_loss_gradient, NllGradientBlock, 4)
+ORCHARD_FUNCTION("marginLossGradient", margin_loss_gradient, MarginLossGradientBlock, 5)
+ORCHARD_FUNCTION("nllLossGradient", nll_loss_gradient, NllLossGradientBlock, 4)
 
 } // namespace

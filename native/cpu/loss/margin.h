@@ -22,10 +22,19 @@ struct MarginLossBlock {
   Flag has_factors;
   Whole offsets[5]; // scores, targets, factors, scales, result
 };
+struct MarginLossGradientBlock {
+  DTypeField dtype;
+  DTypeField index_dtype;
+  Name<MarginLoss> loss;
+  Whole rows, classes;
+  Real power, margin;
+  Flag has_factors;
+  Whole offsets[5];
+};
 
 // The gradient of the negative log likelihood: −factors[t] · scale for the target t of each slice that is not ignored,
 // 0 for other classes. Scales and factors have the compute type. The result is contiguous.
-struct NllGradientBlock {
+struct NllLossGradientBlock {
   DTypeField dtype; // of the result; a float
   DTypeField index_dtype;
   Whole outer, classes, inner; // the targets are [outer, inner], contiguous, and the result is [outer, classes, inner]

@@ -94,10 +94,15 @@ template <class T> struct GridAxis {
   }
 
   T bounded(T at) const {
-    if (border == GridBorder::zeros) return at;
-    const T inside = border == GridBorder::border ? at : mirrored(at);
-    return inside != inside ? 0 : std::clamp(inside, T(0), T(size - 1));
+    switch (border) {
+    case GridBorder::border: return clamped(at);
+    case GridBorder::reflection: return clamped(mirrored(at));
+    case GridBorder::zeros:
+    case GridBorder::count: break;
+    }
+    return at;
   }
+  T clamped(T at) const { return at != at ? 0 : std::clamp(at, T(0), T(size - 1)); }
 
   // The element at a position; `size` for none.
   int64_t place(T at) const {
