@@ -46,14 +46,15 @@ struct Axes {
   int rank;
   Axis axes[max_rank];
 
-  template <class Block> explicit Axes(const Block &block) : mode(block.mode) {
+  // `may_rotate`: whether axes may be rotated, that is, get as many circular elements before them as they lose after.
+  template <class Block> explicit Axes(const Block &block, bool may_rotate = false) : mode(block.mode) {
     const int64_t given = block.rank;
     if (given < 1 || given > max_rank)
       fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a rank of 1 to 8, got " + std::to_string(given));
     rank = static_cast<int>(given);
     for (int axis = 0; axis < rank; axis++) {
       axes[axis] = {block.sizes[axis], block.strides[axis], block.before[axis], block.after[axis]};
-      check(axes[axis]);
+      check(axes[axis], may_rotate);
     }
   }
 
@@ -79,7 +80,10 @@ struct Axes {
   }
 
 private:
-  void check(const Axis &axis) const {
+  void check(const Axis &axis, bool may_rotate) const {
+    if (may_rotate && mode == PadMode::circular && axis.before > 0 && axis.after == -axis.before &&
+        axis.before <= axis.size)
+      return;
     constexpr int64_t most = int64_t(1) << 40; // products of the sizes are checked by extents
     const int64_t border = std::max(axis.before, axis.after);
     bool fits = axis.size >= 0 && axis.size < most && std::min(axis.before, axis.after) >= 0 && border < most;
@@ -185,6 +189,8 @@ template <class T>
 void write_row(const Axis &axis, PadMode mode, const T *x, T value, T *row, int64_t begin, int64_t end) {
   const auto border = [&](int64_t from, int64_t to) {
     if (mode == PadMode::constant) std::fill(row + from, row + std::max(from, to), value);
+    else if (mode == PadMode::circular && from < to)
+      copy_part(x + axis.source(mode, from) * axis.stride, axis.stride, row + from, to - from);
     else
       for (int64_t at = from; at < to; at++) row[at] = x[axis.source(mode, at) * axis.stride];
   };
@@ -214,7 +220,7 @@ private:
 };
 
 template <class T> void pad_elements(const PadBlock &block, const Operands &operands) {
-  Axes all(block);
+  Axes all(block, true);
   const Extent padded = all.padded();
   T *out = operands.results<T>(2, 0, padded);
   const bool is_filled = all.mode == PadMode::constant;

@@ -17,7 +17,7 @@ namespace {
 // Elements that are not dense are copied in pieces that fit in the L1 cache.
 constexpr int64_t tile = 512;
 constexpr int64_t widest = 8;               // bytes of an element
-constexpr int64_t shortest_run = 96;        // shorter ones are gathered to tiles
+constexpr int64_t shortest_run = 32;        // shorter ones are gathered to tiles
 constexpr int64_t longest_gathered = 64;    // elements of a run that is gathered with others like it
 constexpr int64_t fewest_transposed = 1024; // minimum elements for which blocks pay off
 constexpr int64_t fewest_in_block = 64;     // minimum elements for which starting a kernel pays off

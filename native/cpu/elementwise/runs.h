@@ -41,6 +41,11 @@ template <class T> void copy_strided(const char *source, int64_t stride, char *d
     out[0] = in[0];
     return;
   }
+  if (stride == 0) {
+    const T repeated = in[0]; // a loop that loads it again is not vectorized
+    for (int64_t i = 0; i < count; i++) out[i] = repeated;
+    return;
+  }
   for (int64_t i = 0; i < count; i++) out[i] = in[i * stride];
 }
 

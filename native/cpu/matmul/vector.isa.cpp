@@ -18,6 +18,7 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int64_t chunk = 512;        // numbers that are converted to the accumulator's type at a time
+constexpr int64_t short_row = 24;     // numbers of a row that are summed one by one
 constexpr int64_t whole_chunk = 2048; // numbers of a row that are summed at a time, without conversion
 
 // Scratch memory that is on the stack if it is small, since an allocation takes as long as a small product.
@@ -127,6 +128,9 @@ private:
   void multiply_rows(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
     constexpr int64_t piece = std::is_same_v<S, T> ? whole_chunk : chunk;
     T space[std::is_same_v<S, T> ? 1 : chunk];
+    if constexpr (std::is_same_v<S, T>)
+      if (length <= short_row)
+        return multiply_short_rows(element_of<S>(p_.a, row, depth), p_.a.row_stride, rows, length, x, sums);
     for (int64_t r = 0; r < rows; r++) {
       const S *in = element_of<S>(p_.a, row + r, depth);
       sums[r] = 0;
@@ -134,6 +138,23 @@ private:
         int64_t count = std::min(piece, length - start);
         sums[r] += dot(numbers_of(in + start, space, count), x + start, count);
       }
+    }
+  }
+
+  // Four rows at a time. The sum of a vector's lanes would take longer than the products.
+  static void multiply_short_rows(const T *a, int64_t stride, int64_t rows, int64_t length, const T *x, T *sums) {
+    constexpr int at_once = 4;
+    int64_t r = 0;
+    for (; r + at_once <= rows; r += at_once) {
+      T four[at_once] = {};
+      for (int64_t i = 0; i < length; i++)
+        for (int each = 0; each < at_once; each++) four[each] += a[(r + each) * stride + i] * x[i];
+      std::copy(four, four + at_once, sums + r);
+    }
+    for (; r < rows; r++) {
+      T sum = 0;
+      for (int64_t i = 0; i < length; i++) sum += a[r * stride + i] * x[i];
+      sums[r] = sum;
     }
   }
 

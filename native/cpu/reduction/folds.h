@@ -41,6 +41,18 @@ template <class C> struct Sum : FoldFacts {
   State result(State a) const { return a; }
 };
 
+// Adds the elements that are not NaN.
+template <class C> struct NumbersSum : Sum<C> {
+  using Sum<C>::Sum;
+  double step(double a, C x) const { return a + (x == x ? double(x) : 0.0); }
+};
+
+// Counts the elements that are not NaN.
+template <class C> struct NumbersCount : Sum<C> {
+  using Sum<C>::Sum;
+  double step(double a, C x) const { return a + (x == x ? 1.0 : 0.0); }
+};
+
 template <class C> struct Mean : Sum<C> {
   using Sum<C>::Sum;
   double result(double a) const { return a / double(this->facts.count); }

@@ -343,6 +343,8 @@ template <class T> constexpr ReductionKernel kernel_of(Reduction operation) {
   case Reduction::max: return kernel<MaxWithIndex<C>, T, true>();
   case Reduction::min: return kernel<MinWithIndex<C>, T, true>();
   case Reduction::mean: return float_kernel<Fold<Mean<C>>, T>();
+  case Reduction::nansum: return float_kernel<Fold<NumbersSum<C>>, T>();
+  case Reduction::nancount: return float_kernel<Fold<NumbersCount<C>>, T>();
   case Reduction::norm0: return float_kernel<Fold<Norm0<C>>, T>();
   case Reduction::norm1: return float_kernel<Fold<Norm1<C>>, T>();
   case Reduction::norm2: return float_kernel<Fold<Norm2<C>>, T>();

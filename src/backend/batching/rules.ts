@@ -66,6 +66,7 @@ function rules(rule: Rule, ...names: readonly string[]): void {
 
 rules(broadcasting, "copy", "fill", "indexPlaces", "swigluGradient");
 rules(alongAxes("axes"), "sum", "mean", "prod", "amax", "amin", "all", "any", "max", "min", "norm0", "norm1", "norm2");
+rules(alongAxes("axes"), "nansum", "nancount");
 rules(alongAxes("axes"), "normInf", "normNegInf", "normP", "var", "std", "logsumexp");
 rules(alongAxes("axis"), "softmax", "logSoftmax", "softmaxGradient", "logSoftmaxGradient", "selectAt");
 rules(alongAxes("axis"), "cumsum", "cumprod", "exclusiveCumprod", "shift", "recurrence", "logcumsumexp");

@@ -1,6 +1,8 @@
 /** Recurrent layers whose steps one kernel computes: with the usual activations, without peepholes and clipping. */
+import { needsGradient } from "../../autograd/record.ts";
 import * as ops from "../../ops/index.ts";
-import { hasRecurrentKernel, type RecurrentKind, recurrent } from "../../ops/recurrent/recurrent.ts";
+import type { RecurrentKind } from "../../ops/recurrent/kinds.ts";
+import { hasRecurrentKernel, recurrent } from "../../ops/recurrent/recurrent.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { keep, tidy } from "../../tensor/tidy.ts";
 import type { Call } from "../call.ts";
@@ -96,6 +98,10 @@ export function runKernel(
   const [hidden, cell] = initial as [Tensor, Tensor | undefined];
   const given = { products: x, weight: weights.r, bias: weights.bias, hidden, cell };
   if (x.shape[0] === 0 || !hasRecurrentKernel(given)) return undefined;
+  const { r, w, bias } = weights;
+  const operands = [x, w, r, ...initial].filter((operand) => operand !== undefined);
+  // the weights in the kernel's order are kept, without a graph
+  if (needsGradient(...operands, ...(bias ? [bias] : []))) return undefined;
   const { input, state, inputBias, stateBias } = prepare(kind, weights, owner, at);
   const products = ops.linear(x, input, inputBias);
   return recurrent({ products, weight: state, bias: stateBias, hidden, cell }, { kind, isReversed });

@@ -87,6 +87,14 @@ const normP: Fold = (graph, x, { parameter }, axes) => {
   return graph.of("Pow", reduced(graph, "ReduceSum", powers, axes), 1 / parameter);
 };
 
+const nansum: Fold = (graph, x, _, axes) =>
+  reduced(graph, "ReduceSum", graph.of("Where", graph.of("IsNaN", x), 0, x), axes);
+
+const nancount: Fold = (graph, x, _, axes) => {
+  const isNumber = graph.of("Not", graph.of("IsNaN", x));
+  return reduced(graph, "ReduceSum", graph.cast(isNumber, graph.dtype), axes);
+};
+
 const norm0: Fold = (graph, x, _, axes) => {
   const isNonzero = graph.of("Not", graph.of("Equal", x, 0));
   return reduced(graph, "ReduceSum", graph.cast(isNonzero, graph.dtype), axes);
@@ -262,6 +270,8 @@ export const reductions: Writers = {
   norm1: reduction("ReduceL1"),
   norm2: reduction("ReduceL2"),
   logsumexp: reduction("ReduceLogSumExp"),
+  nansum: fold(nansum),
+  nancount: fold(nancount),
   norm0: fold(norm0),
   normP: fold(normP),
   normInf: fold((graph, x, _, axes) => reduced(graph, "ReduceMax", graph.of("Abs", x), axes)),

@@ -16,6 +16,7 @@ import { norm } from "../reduction/norm.ts";
 import { sum } from "../reduction/sum.ts";
 import { expand } from "../view/expand.ts";
 import { atLeast } from "./at_least.ts";
+import { fusesRowPairs, rowPairs } from "./row_pairs.cpu.ts";
 import { checkVectors } from "./vectors.ts";
 
 /** Options of {@link cosineSimilarity}. */
@@ -51,6 +52,10 @@ export function cosineSimilarity(...values: unknown[]): Tensor {
   const axis = normalizeAxis("cosineSimilarity", dim, shape.length);
   return underName("cosineSimilarity", () =>
     tidy(() => {
+      if (fusesRowPairs(shape, axis, x1, x2)) {
+        const cosines = rowPairs("cosineSimilarity", "similarity", { a: x1, b: x2, shape, axis }, { eps });
+        return toDType(cosines, x1.dtype);
+      }
       const [a, b] = [x1, x2].map((each) => {
         const wide = expand(toDType(each, accumulationDType(each.dtype)), shape);
         return div(wide, atLeast(norm(wide, { dim: axis, keepdim: true }), eps));

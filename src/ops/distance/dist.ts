@@ -6,7 +6,7 @@ import { aNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, computationDType, type DType, isComplex, isFloat, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { broadcastShapes } from "../../tensor/shape.ts";
+import { broadcastShapes, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -17,9 +17,11 @@ import { cdist } from "../matmul/cdist.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 import { distancesOfPairs, hasKernel } from "../matmul/distances.ts";
 import { norm } from "../reduction/norm.ts";
+import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
+import { fusesRowPairs, rowPairs } from "./row_pairs.cpu.ts";
 
 /** Options of {@link dist} and {@link pdist}. */
 export interface DistOptions {
@@ -45,7 +47,7 @@ export function dist(...values: unknown[]): Tensor {
   const { a, b, p } = distParameters(values);
   checkFloats("dist", [a, b], true);
   broadcastShapes("dist", a.shape, b.shape);
-  return underName("dist", () => tidy(() => normOfDifference(a, b, p)));
+  return underName("dist", () => tidy(() => fusedDistance(a, b, p) ?? normOfDifference(a, b, p)));
 }
 dist.method = "same" as const;
 const distParameters = parameters("dist", {
@@ -97,6 +99,15 @@ function pairsByKernel(x: Tensor, p: number): Tensor {
   const pairs = triuIndices(count, count, 1);
   const places = add(mul(select(pairs, 0, 0), BigInt(count)), select(pairs, 0, 1));
   return indexSelect(reshape(cdist(x, x, { p }), [count * count]), places, { dim: 0 });
+}
+
+/** Returns the distance of contiguous tensors, as vectors; undefined for other calls than the fused one computes. */
+function fusedDistance(a: Tensor, b: Tensor, p: number): Tensor | undefined {
+  const vectors = p === 2 && sameShape(a.shape, b.shape) && a.isContiguous && b.isContiguous;
+  if (!vectors || !fusesRowPairs([a.size], 0, a, b)) return undefined;
+  const [first, second] = [flatten(a), flatten(b)];
+  const pair = { a: first, b: second, shape: first.shape, axis: 0 };
+  return toDType(rowPairs("dist", "distance", pair, { eps: 0 }), a.dtype);
 }
 
 function normOfDifference(a: Tensor, b: Tensor, p: number, dim?: number): Tensor {

@@ -5,6 +5,7 @@ import { type Given, operand, optional, parameters } from "../../core/parameters
 import { computationDType, type DType, hasGradients, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
+import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -12,6 +13,8 @@ import { add, sub } from "../elementwise/arithmetic.ts";
 import { checkNoBools, promoteOperands } from "../elementwise/operands.ts";
 import type { FloatOf } from "../elementwise/types.ts";
 import { norm } from "../reduction/norm.ts";
+import { reshape } from "../view/reshape.ts";
+import { fusesRowPairs, rowPairs } from "./row_pairs.cpu.ts";
 import { checkVectors } from "./vectors.ts";
 
 /** Options of {@link pairwiseDistance}. */
@@ -64,6 +67,12 @@ export function distanceOf(
   x2: Tensor,
   { p, eps, keepdim = false }: { readonly p: number; readonly eps: number; readonly keepdim?: boolean },
 ): Tensor {
+  const shape = broadcastShapes("pairwiseDistance", x1.shape, x2.shape);
+  const axis = shape.length - 1;
+  if (p === 2 && axis >= 0 && fusesRowPairs(shape, axis, x1, x2)) {
+    const distances = rowPairs("pairwiseDistance", "distance", { a: x1, b: x2, shape, axis }, { eps });
+    return toDType(keepdim ? reshape(distances, shape.with(axis, 1)) : distances, x1.dtype);
+  }
   const [a, b] = [x1, x2].map((each) =>
     hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
   );

@@ -105,23 +105,25 @@ export function scatterAddAlong<D extends DType>(
 export const paddedTo = (gradient: Tensor, shape: Shape): Tensor =>
   sameShape(gradient.shape, shape) ? gradient : embed(gradient, shape, (whole) => leading(whole, gradient.shape));
 
-/** Computes `indexSelect`. */
+/** Computes `indexSelect`. @param from whether indices may be negative */
 export function indexSelectAlong<D extends DType>(
   x: Tensor<D>,
   vector: Tensor<IndexDType>,
   axis: number,
   operation = "indexSelect",
+  from: IndexSource = {},
 ): Tensor<D> {
-  if (x.rank === 0) return reshape(indexSelectAlong(reshape(x, [1]), vector, 0, operation), []);
+  if (x.rank === 0) return reshape(indexSelectAlong(reshape(x, [1]), vector, 0, operation, from), []);
   checkSomethingToName(operation, vector, x.shape[axis]);
-  const attributes = { operation, dim: axis, axes: [axis] };
+  const attributes = { operation, dim: axis, axes: [axis], ...from };
   const shape = x.shape.with(axis, vector.size);
   using along = alongAxis(vector, x, axis);
   const output = execute(gatherPrimitive, [x, along], shape, x.dtype, attributes, "indexSelect");
   const inputShape = x.shape;
-  record("indexSelect", [x], [output], [vector], ([gradient], [saved]) => [
-    indexAddAlong(filled(inputShape, gradient.dtype, 0), saved, gradient, axis, 1),
-  ]);
+  record("indexSelect", [x], [output], [vector], ([gradient], [saved]) => {
+    const places = from.wraps ? fromTheFront(operation, saved, inputShape[axis]) : saved;
+    return [indexAddAlong(filled(inputShape, gradient.dtype, 0), places, gradient, axis, 1)];
+  });
   return output;
 }
 

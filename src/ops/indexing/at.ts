@@ -1,4 +1,5 @@
 import { checkElements, underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -6,7 +7,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { reshape } from "../view/reshape.ts";
 import { indexSelectAlong } from "./adjoint.ts";
-import { basicView, completed, type Index, indexList, type ListedAxis, rowsOf } from "./steps.ts";
+import { basicView, completed, type Index, indexList, type ListedAxis, onlyVector, rowsOf } from "./steps.ts";
 
 /**
  * Returns the elements selected by one index per axis, like `x[…]` in NumPy and PyTorch. Numbers, bounds, `null` and
@@ -29,6 +30,9 @@ export function at(...values: unknown[]): Tensor {
   const { x, indices } = atParameters([values[0], values.slice(1)]); // a trailing object is an index, not options
   const named = completed("at", x, indices);
   if (named.some((step) => "list" in step)) checkElements("at", [x]);
+  const vector = firstBackend() === "cpu" ? onlyVector(named) : undefined;
+  if (vector && (vector.dtype === "int64" || vector.dtype === "int32"))
+    return underName("at", () => indexSelectAlong(x, vector, 0, "at", { wraps: true }));
   return underName("at", () =>
     tidy(() => {
       const { view, lists } = basicView("at", x, named);

@@ -1,11 +1,14 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { collapse } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import type { IndexDType } from "./indices.ts";
 import { checkSignedRange } from "./places.ts";
 import { gatherCall, type IndexAttributes } from "./primitive.ts";
 import { errorWithRange } from "./range.cpu.ts";
+
+const vectorOf = ({ storage, dtype, shape, strides, offset }: Tensor, dim: number): Tensor =>
+  new Tensor(storage, dtype, [shape[dim]], [strides[dim]], offset);
 
 export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, index], outputs: [output], attributes }) {
@@ -27,7 +30,11 @@ export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tenso
     if (status === 0) return;
     const { wraps: _, ...caller } = attributes;
     const error = gatherCall.error(operation, status);
-    if (wraps) checkSignedRange(operation, index as Tensor<IndexDType>, size);
+    if (wraps) {
+      // an index that is broadcast along the other axes is reported as the vector that it is
+      const places = attributes.axes ? vectorOf(index, dim) : index;
+      checkSignedRange(operation, places as Tensor<IndexDType>, size);
+    }
     throw errorWithRange(error, { ...caller, index, size });
   },
 };

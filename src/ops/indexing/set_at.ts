@@ -19,7 +19,17 @@ import { checkSomethingToName, type IndexDType } from "./indices.ts";
 import { maskedFill } from "./masked_fill.ts";
 import { fromTheFront } from "./places.ts";
 import { scatterAlong } from "./scatter.ts";
-import { basicView, completed, type Index, indexList, type Rows, rowsOf, type Step } from "./steps.ts";
+import {
+  basicView,
+  completed,
+  type Index,
+  indexList,
+  isWholeAxis,
+  onlyVector,
+  type Rows,
+  rowsOf,
+  type Step,
+} from "./steps.ts";
 import { withView } from "./with_view.ts";
 
 /** Options of {@link setAt} and {@link indexPut}. */
@@ -147,15 +157,6 @@ function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool
   return reshape(mask, [...mask.shape, ...new Array<number>(rank - end).fill(1)]);
 }
 
-/**
- * If the only index is a vector for the first axis, which is the usual case, returns the vector: it selects whole rows.
- */
-function onlyVector([first, ...others]: readonly Step[]): Tensor<IndexDType> | undefined {
-  const index = first !== undefined && "list" in first ? first.list : undefined;
-  if (index === undefined || index.dtype === "bool" || index.rank !== 1) return undefined;
-  return others.every(isWholeAxis) ? (index as Tensor<IndexDType>) : undefined;
-}
-
 /** Replaces slices along the first axis. */
 function replacedSlices(operation: string, x: Tensor, index: Tensor<IndexDType>, written: Tensor): Tensor {
   const source = broadcastTo(operation, written, x.shape.with(0, index.size));
@@ -163,9 +164,6 @@ function replacedSlices(operation: string, x: Tensor, index: Tensor<IndexDType>,
   const places = fromTheFront(operation, index, x.shape[0]);
   return scatterAlong(operation, x, alongAxis(places, source, 0), source, 0);
 }
-
-const isWholeAxis = (step: Step): boolean =>
-  "bounds" in step && (step.bounds.start ?? null) === null && (step.bounds.end ?? null) === null && !step.bounds.step;
 
 function broadcastTo(operation: string, value: Tensor, shape: Shape): Tensor {
   let lead = value;

@@ -219,3 +219,16 @@ export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAx
     asView: (rows) => movedim(reshape(rows, together.shape), leading, axes),
   };
 }
+
+/**
+ * If the only index is a vector for the first axis, which is the usual case, returns the vector: it selects whole rows.
+ */
+export function onlyVector([first, ...others]: readonly Step[]): Tensor<IndexDType> | undefined {
+  const index = first !== undefined && "list" in first ? first.list : undefined;
+  if (index === undefined || index.dtype === "bool" || index.rank !== 1) return undefined;
+  return others.every(isWholeAxis) ? (index as Tensor<IndexDType>) : undefined;
+}
+
+/** Whether a step keeps an axis as it is. */
+export const isWholeAxis = (step: Step): boolean =>
+  "bounds" in step && (step.bounds.start ?? null) === null && (step.bounds.end ?? null) === null && !step.bounds.step;

@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { emptyFor } from "../../backend/dispatch.ts";
+import { emptyFor, execute } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axes as axesKind, either, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -13,6 +13,7 @@ import { copyInto } from "../copy/copy.ts";
 import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
+import { hasPadKernel, padPrimitive } from "./pad.cpu.ts";
 
 /** Options of {@link roll}. */
 export interface RollOptions {
@@ -67,10 +68,22 @@ const rollParameters = parameters("roll", {
 
 /** Rolls each axis by its shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
-  const output = emptyFor([x], x.shape, x.dtype, "roll");
-  tidy(() => noGrad(() => copyRolled(output, x, shifts, 0)));
+  const output = x.size > 0 && hasPadKernel(x) ? inOnePass(x, shifts) : inBlocks(x, shifts);
   const back = shifts.map((shift) => -shift);
   record("roll", [x], [output], [], ([gradient]) => [rolled(gradient, back)]);
+  return output;
+}
+
+/** Rolling an axis is circular padding before it that removes as many elements after it. */
+function inOnePass<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
+  const before = x.shape.map((size, axis) => modulo(shifts[axis], size));
+  const after = before.map((shift) => 0 - shift);
+  return execute(padPrimitive, [x], x.shape, x.dtype, { mode: "circular", before, after }, "roll");
+}
+
+function inBlocks<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
+  const output = emptyFor([x], x.shape, x.dtype, "roll");
+  tidy(() => noGrad(() => copyRolled(output, x, shifts, 0)));
   return output;
 }
 

@@ -7,11 +7,12 @@ import { tupleOf } from "../../core/tuples.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
-import { broadcastShapes } from "../../tensor/shape.ts";
+import { broadcastShapes, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { relu } from "../activation/relu.ts";
 import { toDType } from "../copy/cast.ts";
 import { distanceOf, pairwiseDistance } from "../distance/pairwise_distance.ts";
+import { fusesRowPairs, rowPairs } from "../distance/row_pairs.cpu.ts";
 import { checkVectors } from "../distance/vectors.ts";
 import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
@@ -64,7 +65,16 @@ export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
         `${x2.describe()} and ${target.describe()}`,
     );
   broadcastShapes("cosineEmbeddingLoss", shape.slice(0, -1), target.shape);
+  const axis = shape.length - 1;
+  const isFused = sameShape(target.shape, shape.slice(0, -1)) && fusesRowPairs(shape, axis, x1, x2, target);
   return composedLoss({ operation: "cosineEmbeddingLoss", reduction }, [x1, x2, target], (a, b, t) => {
+    if (isFused)
+      return rowPairs(
+        "cosineEmbeddingLoss",
+        "embedding",
+        { a, b, shape, axis },
+        { eps: COSINE_EPS, margin, target: t },
+      );
     const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right), { dim: -1 });
     const [ofA, ofB] = [a, b].map((each) => add(sum(square(each), { dim: -1 }), COSINE_EPS));
     const cosine = div(product(a, b), sqrt(mul(ofA, ofB)));

@@ -33,6 +33,7 @@ import { reshape } from "../view/reshape.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkClassWeight, checkTargetShape } from "./classes.ts";
 import { checkBroadcast, checkScores, composedLoss, plainLoss, type Weighted } from "./composed_loss.ts";
+import { fusesMargin, marginLoss } from "./margin.cpu.ts";
 import {
   asFloat,
   checkFactor,
@@ -202,7 +203,7 @@ export function multiMarginLoss(...values: unknown[]): Tensor {
   const classes = wholeIndices("multiMarginLoss", "targets", targets);
   checkTargetShape("multiMarginLoss", "x", x, classes, x.rank - 1);
   checkSomethingToName("multiMarginLoss", classes, count);
-  return composedLoss({ operation: "multiMarginLoss", reduction }, [x], (scores) => {
+  const loss = (scores: Tensor): Tensor => {
     const index = unsqueeze(classes, -1);
     const short = relu(sub(margin, sub(gather(scores, index, { dim: -1 }), scores)));
     const powers = p === 1 ? short : square(short);
@@ -212,6 +213,12 @@ export function multiMarginLoss(...values: unknown[]): Tensor {
     if (!weight) return total;
     const factors = indexSelect(toDType(weight, total.dtype), flatten(classes), { dim: 0 });
     return mul(total, reshape(factors, classes.shape));
+  };
+  return composedLoss({ operation: "multiMarginLoss", reduction }, [x], (scores) => {
+    const call = { targets: classes, factors: weight && toDType(weight, scores.dtype) };
+    if (!fusesMargin(scores, call)) return loss(scores);
+    const options = { operation: "multiMarginLoss", loss: "multiMargin", power: p, margin, composed: loss } as const;
+    return marginLoss(scores, { ...call, ...options });
   });
 }
 const multiMarginParameters = parameters("multiMarginLoss", {
@@ -249,7 +256,7 @@ export function multilabelMarginLoss(...values: unknown[]): Tensor {
       "shapesDiffer",
       `expected targets to have the shape of x ${x.describe()}, got ${targets.describe()}`,
     );
-  return composedLoss({ operation: "multilabelMarginLoss", reduction }, [x], (scores) => {
+  const loss = (scores: Tensor): Tensor => {
     const isNamed = gt(cumprod(toDType(ge(classes, 0), "int64"), { dim: -1 }), 0);
     const index = where(isNamed, classes, 0n);
     const counts = scatterAdd(zerosLike(scores), index, toDType(isNamed, scores.dtype), { dim: -1 });
@@ -258,6 +265,12 @@ export function multilabelMarginLoss(...values: unknown[]): Tensor {
     const counted = logicalAnd(unsqueeze(isNamed, -1), unsqueeze(logicalNot(gt(counts, 0)), -2));
     const total = sum(where(counted, short, 0), { dim: [-2, -1] });
     return mul(total, 1 / lastElement(x.shape));
+  };
+  return composedLoss({ operation: "multilabelMarginLoss", reduction }, [x], (scores) => {
+    const call = { targets: classes, factors: undefined };
+    if (!fusesMargin(scores, call)) return loss(scores);
+    const operation = "multilabelMarginLoss";
+    return marginLoss(scores, { ...call, operation, loss: "multilabelMargin", power: 1, margin: 1, composed: loss });
   });
 }
 const multilabelMarginParameters = parameters("multilabelMarginLoss", {

@@ -50,7 +50,7 @@ export function nllLoss(...values: unknown[]): Tensor {
   checkTargetShape("nllLoss", "x", x, classes, axis);
   checkSomethingToName("nllLoss", classes, x.shape[axis]);
   const call = { axis, weight, ignoreIndex, reduction, labelSmoothing: 0 };
-  const compute = fusesNll(x, classes, ...(weight ? [weight] : [])) ? fusedNll : ofLogarithms;
+  const compute = fusesNll(x, classes, weight) ? fusedNll : ofLogarithms;
   return underName("nllLoss", () => tidy(() => compute(x, classes, call)));
 }
 const nllLossParameters = parameters("nllLoss", {

@@ -79,6 +79,7 @@ export function addr(...values: unknown[]): Tensor {
   checkRanks("addr", 1, "vectors", [a, b]);
   checkInput("addr", input, [a.size, b.size]);
   checkScale("addr", factor, a.dtype);
+  if (!needsGradient(input, a, b)) return addedOuter(input, a, b, factor);
   return underName("addr", () =>
     tidy(() => productWithInput(input, reshape(a, [a.size, 1]), reshape(b, [1, b.size]), factor)),
   );
@@ -172,6 +173,16 @@ function addedVector(input: Tensor, a: Tensor, b: Tensor, factor: ProductScale):
   using product = underName("addmv", () => productWithInput(added, a, vector, factor));
   return new Tensor(product.storage, product.dtype, [a.shape[0]], [1], product.offset);
 }
+
+/** Computes {@link addr} without recording it. */
+function addedOuter(input: Tensor, a: Tensor, b: Tensor, factor: ProductScale): Tensor {
+  using left = column(a);
+  using right = row(b);
+  return underName("addr", () => productWithInput(input, left, right, factor));
+}
+
+/** Returns a vector as a matrix of one row. */
+const row = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [1, x.size], [0, x.strides[0]], x.offset);
 
 /** Returns a vector as a matrix of one column. */
 const column = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [x.size, 1], [x.strides[0], 0], x.offset);

@@ -11,7 +11,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { copy_ } from "../copy/inplace.ts";
-import { add, mul } from "../elementwise/arithmetic.ts";
+import { mul } from "../elementwise/arithmetic.ts";
+import { lerp } from "../elementwise/lerp.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkChannels, ofChannels, ofGroups, type Statistics, withStatistics } from "./channels.ts";
 
@@ -152,8 +153,8 @@ function runAlong(
   noGrad(() => {
     const replace = (running: Tensor | undefined, statistic: Tensor): void => {
       if (!running) return;
-      const before = mul(toDType(running, statistic.dtype), 1 - momentum);
-      copy_(running, toDType(add(before, mul(reshape(statistic, running.shape), momentum)), running.dtype));
+      const next: Tensor = lerp(toDType(running, statistic.dtype), reshape(statistic, running.shape), momentum);
+      copy_(running, toDType(next, running.dtype));
     };
     replace(runningMean, mean);
     replace(runningVar, mul(variance, count / Math.max(count - 1, 1)));

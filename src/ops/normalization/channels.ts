@@ -22,6 +22,7 @@ import { batchNormCpu, batchNormGradientCpu } from "./batch_norm.cpu.ts";
 import { batchNormGradientMetal, batchNormMetal } from "./batch_norm.metal.ts";
 import { batchNormGradientReference, batchNormReference } from "./batch_norm.reference.ts";
 import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "./batch_norm_primitive.ts";
+import { fusesGroups, normalizedGroups } from "./group_norm.cpu.ts";
 import { normalize } from "./normalize.ts";
 import { type Named, namedTensors, present } from "./problem.ts";
 import { type GradientSource, type Gradients, type NormalizedRows, secondGradients } from "./second_gradients.ts";
@@ -258,6 +259,7 @@ export function ofGroups(
     eps,
   }: { readonly weight: Tensor | undefined; readonly bias: Tensor | undefined; readonly eps: number },
 ): Tensor {
+  if (fusesGroups(x, groups, weight, bias)) return normalizedGroups(operation, x, groups, { weight, bias, eps });
   const wide = toDType(x, accumulationDType(x.dtype));
   const count = x.shape[0] * groups;
   const length = x.size / Math.max(count, 1);

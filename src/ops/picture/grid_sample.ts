@@ -31,6 +31,7 @@ import { transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
+import { fusesGrid, sampledImages } from "./grid_sample.cpu.ts";
 
 /** Options of {@link gridSample}. */
 export interface GridSampleOptions {
@@ -69,7 +70,14 @@ export function gridSample(...values: unknown[]): Tensor {
   checkGrid(x, grid);
   if (options.mode === "bicubic" && x.rank !== 4)
     throw new ArgumentError("gridSample", "invalidMode", `expected images for mode "bicubic", got ${x.describe()}`);
-  return underName("gridSample", () => tidy(() => sampled(x, grid, options)));
+  const { mode, paddingMode: border, alignCorners: alignsCorners } = options;
+  return underName("gridSample", () =>
+    tidy(() =>
+      fusesGrid(x, grid, mode)
+        ? sampledImages(x, grid, { border, isNearest: mode === "nearest", alignsCorners })
+        : sampled(x, grid, options),
+    ),
+  );
 }
 const gridSampleParameters = parameters("gridSample", {
   x: operand(aTensor),

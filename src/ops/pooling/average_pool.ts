@@ -199,6 +199,10 @@ function mapsOf(
   { countIncludePad, divisorOverride }: { countIncludePad: boolean; divisorOverride: number | undefined },
 ): AxisMap[] {
   return output.map((size, axis) => {
+    const options = [kernel[axis], stride[axis], padding[axis], input[axis], size, countIncludePad, divisorOverride];
+    return knownMap(`${axis === 0} ${options.join(" ")}`, () => windowMap(size, axis));
+  });
+  function windowMap(size: number, axis: number): AxisMap {
     const begins = Array.from({ length: size }, (_, at) => at * stride[axis] - padding[axis]);
     const starts = begins.map((begin) => Math.max(begin, 0));
     const lengths = begins.map((begin, at) => Math.min(begin + kernel[axis], input[axis]) - starts[at]);
@@ -206,7 +210,7 @@ function mapsOf(
     const counts = countIncludePad ? padded : lengths;
     const divisors = divisorOverride === undefined ? counts : starts.map(() => (axis === 0 ? divisorOverride : 1));
     return { input: input[axis], starts, lengths, divisors };
-  });
+  }
 }
 
 /** Returns the divisor of each window's sum. */
@@ -256,23 +260,29 @@ function adaptiveAvgPool(
   );
 }
 
-const adaptiveMaps = new Map<string, AxisMap>();
+const knownMaps = new Map<string, AxisMap>();
 const MOST_MAPS = 64;
+
+/** Returns the map that an earlier call with the same options made: its table for the dylib is then known too. */
+function knownMap(key: string, make: () => AxisMap): AxisMap {
+  const known = knownMaps.get(key);
+  if (known) return known;
+  const map = make();
+  if (knownMaps.size >= MOST_MAPS) knownMaps.delete(knownMaps.keys().next().value!);
+  knownMaps.set(key, map);
+  return map;
+}
 
 /**
  * Returns the map of an axis to the means of `count` windows. Maps are cached, since a model pools the same sizes
  * again.
  */
 function adaptiveMap(size: number, count: number): AxisMap {
-  const key = `${size} ${count}`;
-  const known = adaptiveMaps.get(key);
-  if (known) return known;
-  const starts = Array.from({ length: count }, (_, at) => Math.floor((at * size) / count));
-  const lengths = starts.map((start, at) => Math.ceil(((at + 1) * size) / count) - start);
-  const map = { input: size, starts, lengths, divisors: lengths };
-  if (adaptiveMaps.size >= MOST_MAPS) adaptiveMaps.delete(adaptiveMaps.keys().next().value!);
-  adaptiveMaps.set(key, map);
-  return map;
+  return knownMap(`${size} ${count}`, () => {
+    const starts = Array.from({ length: count }, (_, at) => Math.floor((at * size) / count));
+    const lengths = starts.map((start, at) => Math.ceil(((at + 1) * size) / count) - start);
+    return { input: size, starts, lengths, divisors: lengths };
+  });
 }
 
 function meansAlong(x: Tensor, axis: number, count: number): Tensor {

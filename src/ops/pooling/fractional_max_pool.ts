@@ -1,5 +1,6 @@
 /** Fractional max pooling. */
 import { noGrad } from "../../autograd/modes.ts";
+import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
@@ -11,18 +12,21 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
 import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
 import { arange } from "../creation/arange.ts";
 import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
 import { floor } from "../elementwise/rounding.ts";
 import { where } from "../elementwise/where.ts";
-import { gatherAlong } from "../indexing/adjoint.ts";
+import { gatherAlong, scatterAddAlong } from "../indexing/adjoint.ts";
 import { aGenerator, type GeneratorOptions } from "../random/distribution.ts";
 import { rand } from "../random/rand.ts";
 import { max } from "../reduction/extrema.ts";
+import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
+import { fractionalMaxima, fusesFractional } from "./fractional_max_pool.cpu.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
 import { checkAxes } from "./windows.ts";
 
@@ -84,9 +88,16 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
   checkSamples(x, randomSamples);
   return underName(NAME, () =>
     tidy(() => {
+      const samples = noGrad(() => {
+        const given = randomSamples ?? rand([...planes, 2], { dtype: "float32", generator });
+        return reshape(toDType(given, "float32"), [...planes, 2]);
+      });
+      if (fusesFractional(x, samples)) {
+        const { values: largest, indices } = inOneCall(x, samples, { output, kernel });
+        return returnIndices ? { values: largest, indices } : largest;
+      }
       const places = noGrad(() => {
-        const samples = randomSamples ?? rand([...planes, 2], { dtype: "float32", generator });
-        const fractions = reshape(toDType(samples, "float32"), [...planes, 2]);
+        const fractions = samples;
         const rows = placesAlong(select(fractions, -1, 1), { size: height, output: output[0], kernel: kernel[0] });
         const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1], kernel: kernel[1] });
         // […, rows, 1, window, 1] with […, 1, columns, 1, window]
@@ -118,6 +129,23 @@ const fractionalParameters = parameters(NAME, {
   randomSamples: named(aTensor),
   generator: named(aGenerator),
 });
+
+/** The gradient of each largest element goes to its index. */
+function inOneCall(
+  x: Tensor,
+  samples: Tensor,
+  windows: { readonly output: readonly number[]; readonly kernel: readonly number[] },
+): PooledWithIndices<DType> {
+  const [values, indices] = fractionalMaxima(NAME, contiguous(x), contiguous(samples), windows);
+  const { shape } = x;
+  record(NAME, [x], [values], [indices], ([gradient], [saved]) => {
+    const planes = shape.slice(0, -2);
+    const flat = <D extends DType>(each: Tensor<D>): Tensor<D> => reshape(each, [...planes, -1]);
+    const none = filled([...planes, shape.at(-2)! * shape.at(-1)!], gradient.dtype, 0);
+    return [reshape(scatterAddAlong(NAME, none, flat(saved), flat(gradient), planes.length), shape)];
+  });
+  return { values, indices };
+}
 
 /** Returns the positions of each window's elements along an axis. The last window ends at the end of the axis. */
 function placesAlong(

@@ -8,6 +8,7 @@ import { struct } from "../../backend/metal/struct.ts";
 /** Reductions with one result. */
 export const foldNames = [
   ...(["sum", "mean", "prod", "amax", "amin", "all", "any"] as const),
+  ...(["nansum", "nancount"] as const), // of the elements that are not NaN
   ...(["norm0", "norm1", "norm2", "normInf", "normNegInf", "normP", "var", "std", "logsumexp"] as const),
 ] as const;
 export type FoldName = (typeof foldNames)[number];

@@ -35,6 +35,8 @@ const formulas: Readonly<Record<FoldName, Formula>> = {
     float: (values) => values.some((value) => value !== 0),
     integer: (values) => values.some((value) => value !== 0n),
   },
+  nansum: { float: (values) => sumOf(values.filter((value) => !Number.isNaN(value))) },
+  nancount: { float: (values) => values.filter((value) => !Number.isNaN(value)).length },
   norm0: { float: (values) => values.filter((value) => value !== 0).length },
   norm1: { float: (values) => sumOf(values.map(Math.abs)) },
   norm2: { float: (values) => Math.sqrt(sumOf(values.map((value) => value * value))) },

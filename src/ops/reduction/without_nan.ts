@@ -1,5 +1,5 @@
 /** Reductions that ignore NaN, `countNonzero` and `aminmax`. */
-import { needsGradient } from "../../autograd/record.ts";
+import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { type AxisArguments, axes as axesKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
@@ -12,13 +12,18 @@ import { toDType } from "../copy/cast.ts";
 import { checkReal } from "../creation/create.ts";
 import { ne } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
-import { logicalNot } from "../elementwise/logic.ts";
 import { isnan } from "../elementwise/predicates.ts";
 import { where } from "../elementwise/where.ts";
-import { expand } from "../view/expand.ts";
-import { narrow } from "../view/slice.ts";
+import { expandResult } from "./expand_result.ts";
 import { amax, amin } from "./extrema.ts";
-import { floatOperand, type ReductionArguments, reductionParameters } from "./reduce.ts";
+import {
+  floatOperand,
+  fold,
+  planReduction,
+  type ReductionArguments,
+  type ReductionPlan,
+  reductionParameters,
+} from "./reduce.ts";
 import { foldParameters, type SumOf, type SumOptions, sum } from "./sum.ts";
 
 /**
@@ -36,20 +41,24 @@ export function nansum<D extends DType, E extends DType = SumOf<D>>(
 ): Tensor<E>;
 export function nansum(...values: unknown[]): Tensor {
   const { x, dim, keepdim, dtype } = nansumParameters(values);
-  normalizeAxes("nansum", dim, x.rank);
+  const plan = planReduction("nansum", x, { dim, keepdim });
   checkReal("nansum", x.dtype);
-  return underName("nansum", () => tidy(() => sum(numbersOf(x), { dim, keepdim, ...(dtype && { dtype }) })));
+  if (isFloat(x.dtype) && isFloat(dtype ?? x.dtype))
+    return underName("nansum", () => tidy(() => sumOfNumbers(toDType(x, dtype ?? x.dtype), plan)));
+  // converted to integers, NaN is 0, and integers have none
+  const numbers = () => (isFloat(x.dtype) ? where(isnan(x), 0, x) : x);
+  return underName("nansum", () => tidy(() => sum(numbers(), { dim, keepdim, ...(dtype && { dtype }) })));
 }
 const nansumParameters = foldParameters("nansum");
 nansum.method = "summed" as const;
 
-/** Replaces NaN with 0. Without gradients, elements that an expanded axis repeats are replaced once. */
-function numbersOf(x: Tensor): Tensor {
-  if (!isFloat(x.dtype)) return x;
-  const repeated = x.strides.flatMap((stride, axis) => (stride === 0 && x.shape[axis] > 1 ? [axis] : []));
-  if (repeated.length === 0 || needsGradient(x)) return where(isnan(x), 0, x);
-  const stored = repeated.reduce((all, axis) => narrow(all, axis, 0, 1), x);
-  return expand(where(isnan(stored), 0, stored), x.shape);
+/** Adds the floats that are not NaN, in one pass. @param dtype of the result. Default: x's */
+function sumOfNumbers(x: Tensor, plan: ReductionPlan, dtype = x.dtype): Tensor {
+  const output = fold("nansum", x, plan, dtype);
+  record("nansum", [x], [output], [x], ([gradient], [input]) => [
+    toDType(where(isnan(input), 0, expandResult(gradient, plan, input.shape)), input.dtype),
+  ]);
+  return output;
 }
 
 /**
@@ -69,12 +78,11 @@ export function nanmean<D extends DType, E extends DType = D>(
 export function nanmean(...values: unknown[]): Tensor {
   const { x, dim, keepdim, dtype } = nanmeanParameters(values);
   const input = floatOperand("nanmean", x, dtype);
-  normalizeAxes("nanmean", dim, x.rank);
+  const plan = planReduction("nanmean", input, { dim, keepdim });
   return underName("nanmean", () =>
     tidy(() => {
-      const wide = toDType(input, accumulationDType(input.dtype));
-      const count = toDType(sum(logicalNot(isnan(wide)), { dim, keepdim }), wide.dtype);
-      return toDType(div(sum(numbersOf(wide), { dim, keepdim }), count), input.dtype);
+      const wide = accumulationDType(input.dtype);
+      return toDType(div(sumOfNumbers(input, plan, wide), fold("nancount", input, plan, wide)), input.dtype);
     }),
   );
 }

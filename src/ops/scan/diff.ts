@@ -184,6 +184,10 @@ function areas(
       if (together === "sum" && !at && isFloat(y.dtype) && length > 0)
         return toDType(mul(sumOfMeans(values!, axis), dx), y.dtype);
       const [later, earlier] = [Math.min(1, y.shape[axis]), 0].map((first) => narrow(values!, axis, first, length));
+      if (!at && isFloat(y.dtype)) {
+        const means = mul(add(later, earlier), dx / 2);
+        return toDType(combined[together](means, axis), y.dtype);
+      }
       // integers wrap around before they become floats, as in PyTorch
       const twice = combined[together](mul(add(later, earlier), at ? differences(at, axis) : dx), axis);
       return toDType(div(twice, 2), hasGradients(y.dtype) ? y.dtype : "float32");

@@ -40,10 +40,9 @@ const declared = [
 
 function codeOf(header: string): string {
   const folder = dirname(header);
-  const own = header.replace(/\.h$/, ".isa.cpp");
-  return readdirSync(join(sources, folder)).some((name) => join(folder, name) === own)
-    ? own
-    : join(folder, `${folder}.isa.cpp`);
+  const files = readdirSync(join(sources, folder)).map((name) => join(folder, name));
+  const own = [".isa.cpp", ".cpp"].map((ending) => header.replace(/\.h$/, ending));
+  return own.find((name) => files.includes(name)) ?? join(folder, `${folder}.isa.cpp`);
 }
 
 /** Enumerations whose names only label counters: no code distinguishes them. */

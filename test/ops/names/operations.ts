@@ -133,7 +133,12 @@ const reduced = (name: string, [x]: readonly Tensor[]): Tensor => {
 };
 
 export const reduction: readonly Walk[] = [
-  { names: reductions.groups.folds, operands: () => rows("float32"), compute: reduced },
+  { names: reductions.groups.folds, operands: () => rows("float32"), compute: reduced, same: [["sum", "nansum"]] },
+  {
+    names: ["sum", "nansum", "nancount"],
+    operands: () => [shaped([5, 4], [Number.NaN, ...numbersOf(drawn("numbers", [19], { low: 1, high: 3 }))])],
+    compute: reduced,
+  },
   { names: reductions.groups.integers, operands: () => rows("int32"), compute: reduced },
   {
     names: reductions.groups.extrema,

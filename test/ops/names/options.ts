@@ -2,20 +2,29 @@
 import {
   addRmsNorm,
   batchNorm,
+  cosineEmbeddingLoss,
+  cosineSimilarity,
   flashAttention,
   grad,
+  gridSample,
   layerNorm,
   manualSeed,
+  multilabelMarginLoss,
+  multiMarginLoss,
   pad,
+  pairwiseDistance,
   rmsNorm,
   type Tensor,
   tensor,
 } from "../../../src/index.ts";
 import { attentionOptions } from "../../../src/ops/attention/primitive.ts";
 import { activationNames, type Finish, finished, noFinish } from "../../../src/ops/convolution/finish.ts";
+import { functions as rowFunctions } from "../../../src/ops/distance/row_pairs.cpu.ts";
 import { padModes } from "../../../src/ops/join/pad.cpu.ts";
+import { marginLosses } from "../../../src/ops/loss/margin.cpu.ts";
 import { batchNormOptions } from "../../../src/ops/normalization/batch_norm_primitive.ts";
 import { normalizationOptions } from "../../../src/ops/normalization/primitive.ts";
+import { borders } from "../../../src/ops/picture/grid_sample.cpu.ts";
 import { drawn, shaped, variable, type Walk } from "./walk.ts";
 
 /** Σ results · factors. */
@@ -166,7 +175,43 @@ export const finishActivation: readonly Walk[] = [
   },
 ];
 
+// ---------------------------------------------------------------- rows of scores and pairs of rows
+
+export const rowPair: readonly Walk[] = [
+  {
+    names: rowFunctions.names,
+    operands: () => [drawn("first", [6, 5], spread), drawn("second", [6, 5], spread)],
+    compute: (name, [a, b]) =>
+      name === "distance"
+        ? pairwiseDistance(a, b)
+        : name === "similarity"
+          ? cosineSimilarity(a, b)
+          : cosineEmbeddingLoss(a, b, shaped([6], [1, -1, 1, 1, -1, 1]), { reduction: "none" }),
+  },
+];
+
+export const marginLoss: readonly Walk[] = [
+  {
+    names: marginLosses.names,
+    operands: () => [drawn("scores", [4, 5], spread)],
+    compute: (name, [x]) =>
+      name === "multiMargin"
+        ? multiMarginLoss(x, shaped([4], [1, 0, 4, 2], "int64") as Tensor<"int64">, { reduction: "none" })
+        : multilabelMarginLoss(x, shaped([4, 5], labels, "int64") as Tensor<"int64">, { reduction: "none" }),
+  },
+];
+
+const labels = [1, 3, -1, 0, 0, 0, -1, 0, 0, 0, 4, 2, 1, -1, 0, 2, 3, -1, 0, 0];
+
 // ---------------------------------------------------------------- borders
+
+export const gridBorder: readonly Walk[] = [
+  {
+    names: borders.names,
+    operands: () => [drawn("picture", [1, 2, 4, 5], spread), drawn("grid", [1, 3, 3, 2], spread)],
+    compute: (name, [x, grid]) => gridSample(x, grid, { paddingMode: name as "zeros" }),
+  },
+];
 
 export const padMode: readonly Walk[] = [
   {

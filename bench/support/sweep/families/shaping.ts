@@ -129,7 +129,10 @@ const creations: Family = {
     args: [at(0), 0.3],
     gradients: draw.chance(0.3),
     compared: null,
-    theirs: { name: `nn.functional.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}` },
+    theirs: {
+      name: `nn.functional.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
+      options: { training: true }, // the default differs between PyTorch's functions
+    },
   })),
   ...each("dropout1d dropout2d dropout3d", (draw, name) => {
     const rank = Number(name.at(-2));

@@ -74,16 +74,22 @@ export function runNetwork({ recurrence, weights, between }: Network, x: Tensor,
  * @param products [steps, batch, gates · hidden], as a {@link Recurrence.step} gets them
  */
 export function runInKernel(
-  { kind }: Recurrence,
-  { hiddenWeight, hiddenBias, projection }: DirectionWeights,
+  recurrence: Recurrence,
+  weights: DirectionWeights,
   products: Tensor,
   { hidden, cell }: State,
   isReversed = false,
 ): { readonly output: Tensor; readonly state: State } | null {
+  const { kind } = recurrence;
+  const { hiddenWeight, hiddenBias, projection } = weights;
   const bias = kind === "gru" ? (hiddenBias ?? undefined) : undefined;
   const operands = { products, weight: hiddenWeight, bias, hidden, cell };
   if (projection || !hasRecurrentKernel(operands)) return null;
-  const run = recurrent(operands, { kind, isReversed });
+  const run = recurrent(operands, { kind, isReversed }, (given) => {
+    const own = { ...weights, hiddenWeight: given.weight, hiddenBias: given.bias ?? null };
+    const steps = runSteps(recurrence, own, given.products, given, isReversed, undefined);
+    return { output: steps.output, cell: steps.state.cell };
+  });
   const last = select(run.output, 0, isReversed ? 0 : products.shape[0] - 1);
   return { output: run.output, state: { hidden: last, cell: run.cell } };
 }
@@ -98,7 +104,18 @@ function runDirection(
 ): { readonly output: Tensor; readonly state: State } {
   const products = linear(x, weights.inputWeight, recurrence.bias(weights));
   const whole = extent ? null : runInKernel(recurrence, weights, products, initial, isReversed);
-  if (whole) return whole;
+  return whole ?? runSteps(recurrence, weights, products, initial, isReversed, extent);
+}
+
+/** Runs steps that are composed of other operations. */
+function runSteps(
+  recurrence: Recurrence,
+  weights: DirectionWeights,
+  products: Tensor,
+  initial: State,
+  isReversed: boolean,
+  extent: Extent | undefined,
+): { readonly output: Tensor; readonly state: State } {
   const inputs = unbind(products);
   const outputs = new Array<Tensor>(inputs.length);
   const step = recurrence.step(weights);

@@ -6,7 +6,7 @@ import { tanh } from "../../../ops/elementwise/hyperbolic.ts";
 import { lerp } from "../../../ops/elementwise/lerp.ts";
 import { addmm } from "../../../ops/matmul/addmm.ts";
 import { linear } from "../../../ops/matmul/linear.ts";
-import type { RecurrentKind } from "../../../ops/recurrent/recurrent.ts";
+import type { RecurrentKind } from "../../../ops/recurrent/kinds.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { split } from "../../../ops/view/split.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";

@@ -1,0 +1,68 @@
+#include "row_pairs.h"
+
+#include "../lanes.h"
+
+namespace orchard::ORCHARD_ISA {
+namespace {
+
+// Three sums in one pass, each with lanes as in `summed`.
+template <class T> void sum_products(const T *a, const T *b, int64_t count, RowPairSums &sums) {
+  double of_a[sum_lanes] = {}, of_b[sum_lanes] = {}, products[sum_lanes] = {};
+  const auto add = [&](int lane, int64_t i) {
+    const double x = double(load(a[i])), y = double(load(b[i]));
+    of_a[lane] += x * x;
+    of_b[lane] += y * y;
+    products[lane] += x * y;
+  };
+  int64_t i = 0;
+  for (; i + sum_lanes <= count; i += sum_lanes)
+    for (int lane = 0; lane < sum_lanes; lane++) add(lane, i + lane);
+  for (int lane = 0; i < count; i++, lane++) add(lane, i);
+  sums.of_a = lanes_summed(of_a);
+  sums.of_b = lanes_summed(of_b);
+  sums.products = lanes_summed(products);
+}
+
+template <class T>
+void sum_row_pair(RowPair function, const void *first, const void *second, int64_t count, int64_t step_a,
+                  int64_t step_b, double eps, RowPairSums &sums) {
+  constexpr int64_t part = 1024;
+  const T *a = static_cast<const T *>(first), *b = static_cast<const T *>(second);
+  const auto squares = [eps](const T *x, const T *y, int64_t length) {
+    return summed(length, [=](int64_t i) {
+      const double difference = double(load(x[i])) - double(load(y[i])) + eps;
+      return difference * difference;
+    });
+  };
+  const auto sum_adjacent = [&](const T *x, const T *y, int64_t length, RowPairSums &total) {
+    switch (function) {
+    case RowPair::distance: total.squares = squares(x, y, length); break;
+    case RowPair::similarity:
+    case RowPair::embedding: sum_products(x, y, length, total); break;
+    case RowPair::count: break;
+    }
+  };
+  sums = {};
+  if (step_a == 1 && step_b == 1) return sum_adjacent(a, b, count, sums);
+  T copied_a[part], copied_b[part];
+  for (int64_t start = 0; start < count; start += part) {
+    const int64_t length = std::min(part, count - start);
+    for (int64_t i = 0; i < length; i++) {
+      copied_a[i] = a[(start + i) * step_a];
+      copied_b[i] = b[(start + i) * step_b];
+    }
+    RowPairSums of_part{};
+    sum_adjacent(copied_a, copied_b, length, of_part);
+    sums.squares += of_part.squares;
+    sums.of_a += of_part.of_a;
+    sums.of_b += of_part.of_b;
+    sums.products += of_part.products;
+  }
+}
+
+} // namespace
+
+extern const RowPairs row_pairs = {
+    {sum_row_pair<double>, sum_row_pair<float>, sum_row_pair<Float16>, sum_row_pair<BFloat16>}};
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,0 +1,211 @@
+// The functions "marginLoss", "marginLossGradient" and "nllLossGradient".
+#include "margin.h"
+
+#include "../functions.h"
+#include "../indexing/indices.h"
+#include "../indexing/scratch_slots.h"
+#include "../memory.h"
+#include "../parallel.h"
+
+#include <algorithm>
+
+using namespace orchard;
+using namespace orchard::ORCHARD_ISA;
+
+namespace {
+
+ORCHARD_EXPORT_NAMES(MarginLoss)
+
+constexpr int64_t task_elements = 1 << 14;
+
+template <class T> struct Margin {
+  int64_t rows, classes;
+  bool is_square;
+  double margin;
+  const T *scores, *factors; // factors are null without class weights
+};
+
+template <class T> double factor_of(const Margin<T> &call, int64_t target) {
+  return (call.factors ? double(call.factors[target]) : 1) / double(call.classes);
+}
+
+// Returns the loss of a row. If `gradient` is given, also writes the row's gradient times `scale` there.
+template <class T>
+double single_target(const Margin<T> &call, const T *x, int64_t target, double scale, T *gradient) {
+  const double least = call.margin - double(x[target]), factor = factor_of(call, target);
+  double loss = 0, slope = 0;
+  for (int64_t j = 0; j < call.classes; j++) {
+    const double short_by = j == target ? 0 : least + double(x[j]);
+    const double violation = short_by <= 0 ? 0 : short_by; // keeps NaN
+    loss += call.is_square ? violation * violation : violation;
+    if (!gradient) continue;
+    const double of_score = scale * factor * (call.is_square ? 2 * violation : short_by > 0 ? 1 : 0);
+    gradient[j] = T(of_score);
+    slope += of_score;
+  }
+  if (gradient) gradient[target] = T(-slope);
+  return loss * factor;
+}
+
+// The same for a row with several targets. `is_named` and `slopes` have room for a number per class.
+template <class T>
+double several_targets(const Margin<T> &call, const T *x, const int64_t *targets, int64_t count, double scale,
+                       T *gradient, double *is_named, double *slopes) {
+  std::fill_n(is_named, call.classes, 0.0);
+  std::fill_n(slopes, call.classes, 0.0);
+  for (int64_t at = 0; at < count; at++) is_named[targets[at]] = 1;
+  const double factor = 1 / double(call.classes);
+  double loss = 0;
+  for (int64_t at = 0; at < count; at++) {
+    const double least = 1 - double(x[targets[at]]);
+    double slope = 0;
+    for (int64_t j = 0; j < call.classes; j++) {
+      const double short_by = least + double(x[j]);
+      const bool counts = is_named[j] == 0;
+      loss += counts && !(short_by <= 0) ? short_by : 0;
+      const double of_score = counts && short_by > 0 ? 1 : 0;
+      slopes[j] += of_score;
+      slope += of_score;
+    }
+    slopes[targets[at]] -= slope;
+  }
+  if (gradient)
+    for (int64_t j = 0; j < call.classes; j++) gradient[j] = T(scale * factor * slopes[j]);
+  return loss * factor;
+}
+
+bool has_one_target(MarginLoss loss) {
+  switch (loss) {
+  case MarginLoss::multiMargin: return true;
+  case MarginLoss::multilabelMargin:
+  case MarginLoss::count: break;
+  }
+  return false;
+}
+
+// Reads the targets of a row before the first negative one, once, since other threads may change them. Returns their
+// number, or -1 if one is out of range.
+template <class Index> int64_t read_targets(const Index *targets, int64_t classes, int64_t *named, BadIndex &bad) {
+  for (int64_t count = 0; count < classes; count++) {
+    const int64_t target = targets[count];
+    if (target < 0) return count;
+    if (target >= classes) {
+      bad.set(target);
+      return -1;
+    }
+    named[count] = target;
+  }
+  return classes;
+}
+
+// Computes the losses if `scales` is null, otherwise the gradients.
+template <class T, class Index>
+void rows_of(MarginLoss loss, const Margin<T> &call, const Index *targets, const T *scales, T *out) {
+  const int64_t classes = call.classes;
+  const bool is_single = has_one_target(loss);
+  const int64_t work = is_single ? classes : scratch_product({classes, std::min<int64_t>(classes, 16)});
+  const int64_t grain = std::max<int64_t>(1, task_elements / work);
+  ScratchSlots<double> slots((call.rows + grain - 1) / grain, is_single ? 1 : scratch_product({3, classes}));
+  BadIndex bad;
+  parallel_for(call.rows, grain, [&](int64_t begin, int64_t end) {
+    slots.with([&](double *space) {
+      int64_t *named = reinterpret_cast<int64_t *>(space);
+      for (int64_t row = begin; row < end; row++) {
+        const T *x = call.scores + row * classes;
+        const double scale = scales ? double(scales[row]) : 0;
+        T *gradient = scales ? out + row * classes : nullptr;
+        double value = 0;
+        if (is_single) {
+          const int64_t target = targets[row];
+          if (is_in_range(target, classes)) value = single_target(call, x, target, scale, gradient);
+          else bad.set(target);
+        } else {
+          const int64_t count = read_targets(targets + row * classes, classes, named, bad);
+          if (count >= 0)
+            value = several_targets(call, x, named, count, scale, gradient, space + classes, space + 2 * classes);
+        }
+        if (!scales) out[row] = T(value);
+      }
+    });
+  });
+  bad.check(classes);
+}
+
+template <class T, class Block> void margin_loss_of(const Block &block, const Operands &operands, bool is_gradient) {
+  const int64_t rows = block.rows, classes = block.classes;
+  const MarginLoss loss = block.loss;
+  const double power = block.power;
+  if (rows < 0 || classes < 1 || (power != 1 && power != 2))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected rows of at least one class, and a power of 1 or 2");
+  const Extent scores = Extent(classes).along(rows, classes), losses(rows);
+  const Margin<T> call{rows,
+                       classes,
+                       power == 2,
+                       block.margin,
+                       operands.inputs<T>(0, block.offsets[0], scores),
+                       block.has_factors ? operands.inputs<T>(2, block.offsets[2], Extent(classes)) : nullptr};
+  const T *scales = is_gradient ? operands.inputs<T>(3, block.offsets[3], losses) : nullptr;
+  T *out = operands.results<T>(4, block.offsets[4], is_gradient ? scores : losses);
+  const Extent named = has_one_target(loss) ? losses : scores;
+  with_indices(operands, 1, block.index_dtype, block.offsets[1], named,
+               [&](auto *targets) { rows_of(loss, call, targets, scales, out); });
+}
+
+template <class Block> void compute_margin_loss(const Block &block, const Operands &operands, bool is_gradient) {
+  switch (DType(block.dtype)) {
+  case DType::float64: return margin_loss_of<double>(block, operands, is_gradient);
+  case DType::float32: return margin_loss_of<float>(block, operands, is_gradient);
+  default: fail(ORCHARD_CPU_UNSUPPORTED, "expected scores of float32 or float64");
+  }
+}
+
+void margin_loss(const MarginLossBlock &block, Operands operands) { compute_margin_loss(block, operands, false); }
+void margin_loss_gradient(const MarginLossGradientBlock &block, Operands operands) {
+  compute_margin_loss(block, operands, true);
+}
+
+template <class T> void nll_gradient_of(const NllLossGradientBlock &block, const Operands &operands) {
+  using C = Compute<T>;
+  const int64_t outer = block.outer, classes = block.classes, inner = block.inner, ignored = block.ignore_index;
+  if (outer < 0 || classes < 1 || inner < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected slices of classes");
+  const int64_t steps[] = {block.scale_steps[0], block.scale_steps[1]};
+  const Extent all = Extent(inner).along(classes, inner).along(outer, classes * inner);
+  const C *factors = block.has_factors ? operands.inputs<C>(1, block.offsets[1], Extent(classes)) : nullptr;
+  const C *scales = operands.inputs<C>(2, block.offsets[2], Extent().along(inner, steps[1]).along(outer, steps[0]));
+  T *out = operands.results<T>(3, block.offsets[3], all);
+  with_indices(operands, 0, block.index_dtype, block.offsets[0], Extent(inner).along(outer, inner), [&](auto *targets) {
+    const int64_t length = classes * inner;
+    double divisor = block.is_mean ? 0 : 1;
+    for (int64_t i = 0; block.is_mean && i < outer * inner; i++) {
+      const int64_t target = targets[i];
+      if (target != ignored && is_in_range(target, classes)) divisor += factors ? double(factors[target]) : 1;
+    }
+    parallel_for(outer, std::max<int64_t>(1, task_elements / std::max<int64_t>(1, length)),
+                 [&](int64_t begin, int64_t end) {
+                   std::fill(out + begin * length, out + end * length, store<T>(C(0)));
+                   for (int64_t row = begin; row < end; row++)
+                     for (int64_t i = 0; i < inner; i++) {
+                       const int64_t target = targets[row * inner + i];
+                       if (target == ignored || !is_in_range(target, classes)) continue;
+                       const C scale = scales[row * steps[0] + i * steps[1]] / C(divisor);
+                       out[row * length + target * inner + i] = store<T>(factors ? -scale * factors[target] : -scale);
+                     }
+                 });
+  });
+}
+
+void nll_loss_gradient(const NllLossGradientBlock &block, Operands operands) {
+  switch (DType(block.dtype)) {
+  case DType::float64: return nll_gradient_of<double>(block, operands);
+  case DType::float32: return nll_gradient_of<float>(block, operands);
+  case DType::float16: return nll_gradient_of<Float16>(block, operands);
+  case DType::bfloat16: return nll_gradient_of<BFloat16>(block, operands);
+  default: fail(ORCHARD_CPU_UNSUPPORTED, "expected log probabilities to be floats");
+  }
+}
+
+ORCHARD_FUNCTION("marginLoss", margin_loss, MarginLossBlock, 5)
+ORCHARD_FUNCTION("marginLossGradient", margin_loss_gradient, MarginLossGradientBlock, 5)
+ORCHARD_FUNCTION("nllLossGradient", nll_loss_gradient, NllLossGradientBlock, 4)
+
+} // namespace
