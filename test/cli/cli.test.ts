@@ -2,10 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import packageFile from "../../package.json";
 import { packageRoot } from "../../src/core/paths.ts";
-import { bunWords } from "../support/program.ts";
 
+/** Without the suite's pack of modules: help and usage errors load few modules, and the whole pack takes longer. */
 function orchard(...words: string[]) {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([...bunWords, "src/cli/orchard.ts", ...words], {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", ...words], {
     cwd: packageRoot,
   });
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
@@ -113,7 +113,7 @@ test("help and usage errors load no library, and compute nothing", () => {
       const maps = await Bun.file("/proc/self/maps").text().catch(() => "");
       const modules = Object.keys(require.cache).filter((path) => path.includes("/src/ops/"));
       console.log(JSON.stringify({ loaded: maps.includes("libOrchard"), modules }));`;
-    const { stdout } = Bun.spawnSync([...bunWords, "-e", program], { cwd: packageRoot });
+    const { stdout } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
     expect(JSON.parse(stdout.toString().trim().split("\n").at(-1)!)).toEqual({ loaded: false, modules: [] });
   }
 });

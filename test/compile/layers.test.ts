@@ -3,7 +3,10 @@ import { describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
 import { compile, manualSeed, nn, rand, type Tensor, withBackend } from "../../src/index.ts";
 import { hash } from "../ops/samples.ts";
+import { checkKernels } from "../support/checked.ts";
 import { usually } from "../support/repeats.ts";
+
+checkKernels();
 
 /** A layer, and the shape of its input. */
 type Make = () => readonly [layer: nn.Module, shape: readonly number[]];

@@ -10,7 +10,10 @@ import { bytesOf, isFloat } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 import { calls, makeOperands, type OperationName, operationNames } from "../ops/calls.ts";
 import { hash, Random } from "../ops/samples.ts";
+import { checkKernels } from "../support/checked.ts";
 import { isExhaustive, repeats, usually } from "../support/repeats.ts";
+
+checkKernels();
 
 type Call = (...values: readonly unknown[]) => unknown;
 

@@ -5,7 +5,10 @@ import * as orchard from "../../src/index.ts";
 import { compile, manualSeed, nn, optim, type Tensor } from "../../src/index.ts";
 import type { FusedOptimizer, FusedOptions } from "../../src/optim/fused.ts";
 import { hash, Random } from "../ops/samples.ts";
+import { checkKernels } from "../support/checked.ts";
 import { repeats, usually } from "../support/repeats.ts";
+
+checkKernels();
 
 type Optimizer = FusedOptimizer<FusedOptions>;
 type Step = (x: Tensor, y: Tensor) => unknown;

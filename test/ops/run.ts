@@ -13,7 +13,7 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 import { hash, makeBlock, place, Random } from "./samples.ts";
 import type { OperationRow, Sample } from "./table.ts";
 import { compare, readsPlain } from "./tolerance.ts";
-import { samplesOn, withoutLayouts } from "./turns.ts";
+import { gradientsIn, samplesOn, withoutLayouts } from "./turns.ts";
 import { asList, forgetWanted, gradientsOf, nameOf, type Wanted, type WantedGradients, wantedOf } from "./wanted.ts";
 
 /** The tested backends: all, or all except Metal if it is skipped on purpose. */
@@ -54,12 +54,20 @@ function testRow(row: OperationRow<unknown>, backend: BackendName, dtype: DType)
     const why = whyUnavailable(backend);
     if (why) throw new Error(`${backend} can't be tested: ${why}`);
     if (backend === "metal") metalContext().configure("check", true);
-    for (const sample of samplesOn(row, backend, dtype)) checkSample(row, sample, backend, dtype);
+    const withGradients = row.gradient && isFloat(dtype) ? gradientsIn(row, dtype) : new Set();
+    for (const sample of samplesOn(row, backend, dtype))
+      checkSample(row, sample, backend, dtype, sample.gradient !== false && withGradients.has(sample));
     if (backend === "metal") checkFindings(row);
   });
 }
 
-function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backend: BackendName, dtype: DType): void {
+function checkSample(
+  row: OperationRow<unknown>,
+  sample: Sample<unknown>,
+  backend: BackendName,
+  dtype: DType,
+  hasGradients: boolean,
+): void {
   const label = `${row.name} ${nameOf(sample)} ${dtype} on ${backend}`;
   const wanted = wantedOf(row, sample, dtype);
   const padding = new Random(hash(label)); // each backend has a different layout; the values are the same
@@ -68,7 +76,7 @@ function checkSample(row: OperationRow<unknown>, sample: Sample<unknown>, backen
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const outputs = on(() => asList(row.compute(inputs(), sample.options)));
   checkOutputs(label, outputs, wanted, row, dtype);
-  if (!row.gradient || !isFloat(dtype) || sample.gradient === false) return;
+  if (!hasGradients) return;
   const own = on(() => gradientsOf(row, sample, inputs(), wanted.seed, dtype));
   checkGradients(label, own, wanted.gradients(), row);
 }

@@ -1,9 +1,9 @@
-/** On Metal, a run tests a part of the samples in turn: every shape, option and layout still occurs. */
+/** A run tests a part of the samples in turn: every shape, option and layout still occurs. */
 import { describe, expect, test } from "bun:test";
 import type { DType } from "../../src/tensor/dtype.ts";
 import { layouts } from "./samples.ts";
 import type { Sample } from "./table.ts";
-import { samplesOn, withoutLayouts } from "./turns.ts";
+import { gradientsIn, samplesOn, withoutLayouts } from "./turns.ts";
 
 const floats: readonly DType[] = ["float32", "float16", "bfloat16"];
 const add = (x: number) => (y: number) => x + y;
@@ -34,9 +34,31 @@ describe.each([
       expect(new Set(own.map(({ inputs }) => inputs[0].layout))).toEqual(new Set(layouts));
   });
 
-  test("backends other than metal, and exhaustive runs, use every layout", () => {
+  test("on reference every sample runs in the first dtype, a third in float32, a sixth in each other", () => {
+    const run = (dtype: DType) => samplesOn(row, "reference", dtype, false);
+    expect(run("float64")).toEqual(samples);
+    expect(new Set(run("float32").map(what))).toEqual(new Set(samples.map(what)));
+    expect(floats.map((dtype) => run(dtype).length)).toEqual([3, 6, 6].map((part) => samples.length / part));
+    const halves = [...run("float16"), ...run("bfloat16")];
+    expect(new Set(halves.map(what))).toEqual(new Set(samples.map(what)));
+    expect(new Set(halves.map(({ inputs }) => inputs[0].layout))).toEqual(new Set(layouts));
+  });
+
+  test("gradients are compared in every dtype, in half precision for every second group, which each backend runs", () => {
+    for (const dtype of ["float64", "float32"] as const)
+      expect([...gradientsIn(row, dtype, false)]).toEqual([...samples]);
+    const halves = (["float16", "bfloat16"] as const).map((dtype) => [...gradientsIn(row, dtype, false)]);
+    expect(halves.map(({ length }) => length)).toEqual([samples.length / 2, samples.length / 2]);
+    expect(new Set(halves.flat())).toEqual(new Set(samples));
+    for (const backend of ["metal", "reference"] as const)
+      for (const [at, dtype] of (["float16", "bfloat16"] as const).entries())
+        expect(samplesOn(row, backend, dtype, false).filter((sample) => !halves[at].includes(sample))).toEqual([]);
+    expect([...gradientsIn(row, "float16", true)]).toEqual([...samples]);
+  });
+
+  test("cpu, and exhaustive runs, use every layout", () => {
     expect(samplesOn(row, "cpu", "float16", false)).toEqual(samples);
-    expect(samplesOn(row, "reference", "float64", false)).toEqual(samples);
+    expect(samplesOn(row, "reference", "float16", true)).toEqual(samples);
     expect(samplesOn(row, "metal", "float16", true)).toEqual(samples);
   });
 
@@ -48,7 +70,8 @@ test("on reference, samples of many elements run in the first dtype that they ha
   const onlyHalf = { ...many, dtypes: ["float16"] as const };
   const row = { samples: [few, many, onlyHalf], dtypes: floats };
   expect(samplesOn(row, "reference", "float32", false)).toEqual([few, many]);
-  expect(samplesOn(row, "reference", "float16", false)).toEqual([few, onlyHalf]);
+  expect(samplesOn(row, "reference", "float16", false)).toEqual([onlyHalf]); // bfloat16 runs the first
+  expect(samplesOn(row, "reference", "bfloat16", false)).toEqual([few]);
   expect(samplesOn(row, "reference", "float16", true)).toEqual(row.samples.slice(0, 3));
   expect(samplesOn(row, "cpu", "float16", false)).toEqual(row.samples);
 });

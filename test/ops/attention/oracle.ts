@@ -67,10 +67,13 @@ export interface Attention {
   readonly sinks: number[];
 }
 
-const placeIn = ({ shape }: Pairs, indices: readonly number[]): number =>
-  indices.reduce((place, index, axis) => place * shape[axis] + (shape[axis] === 1 ? 0 : index), 0);
+function placeIn({ shape: [batch, heads, queries, keys] }: Pairs, b: number, h: number, i: number, j: number): number {
+  const row = ((batch === 1 ? 0 : b) * heads + (heads === 1 ? 0 : h)) * queries + (queries === 1 ? 0 : i);
+  return row * keys + (keys === 1 ? 0 : j);
+}
 
-const at = (pairs: Pairs, ...indices: readonly number[]): number => pairs.values[placeIn(pairs, indices)];
+const at = (pairs: Pairs, b: number, h: number, i: number, j: number): number =>
+  pairs.values[placeIn(pairs, b, h, i, j)];
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
 
@@ -172,8 +175,8 @@ function logSumExpOf(scores: readonly number[], sum: Arithmetic["sum"]): number 
 /** The formula, and its gradients by that of softmax: ds = P ∘ (dP − rowsum(P ∘ dP) + dL). */
 export function attention(setup: Setup, cotangents: Cotangents, arithmetic: Arithmetic = exact): Attention {
   const { batch, heads, kvHeads, queries, keys, valueDim, q, k, v, bias, sinks } = setup;
-  const zeros = (length = 0) => new Array<number>(length).fill(0);
-  const results: Attention = {
+  const zeros = (length = 0) => new Float64Array(length);
+  const results: Sums = {
     out: zeros(batch * heads * queries * valueDim),
     logSumExp: zeros(batch * heads * queries),
     q: zeros(q.length),
@@ -189,10 +192,16 @@ export function attention(setup: Setup, cotangents: Cotangents, arithmetic: Arit
       const scores = scoresOf(setup, head, arithmetic);
       for (let i = 0; i < queries; i++) addRow(setup, cotangents, arithmetic, head, scores, i, results);
     }
-  for (const values of [results.out, results.q, results.k, results.v, results.bias, results.sinks])
-    for (const [index, value] of values.entries()) values[index] = arithmetic.store(value);
-  return results;
+  const stored = (sums: Float64Array) => Array.from(sums.map(arithmetic.store));
+  return {
+    ...{ out: stored(results.out), logSumExp: Array.from(results.logSumExp) },
+    ...{ q: stored(results.q), k: stored(results.k), v: stored(results.v) },
+    ...{ bias: stored(results.bias), sinks: stored(results.sinks) },
+  };
 }
+
+/** Results before they are stored, in typed arrays, which are several times as fast as arrays of numbers. */
+type Sums = Readonly<Record<keyof Attention, Float64Array>>;
 
 /** Adds the contributions of one query. */
 function addRow(
@@ -202,24 +211,28 @@ function addRow(
   { b, h, query, key }: Head,
   { probabilities, capSlopes, logSumExp }: Scores,
   i: number,
-  results: Attention,
+  results: Sums,
 ): void {
+  const { out, q: ofQ, k: ofK, v: ofV } = results;
+  const gradOut = cotangents.out;
   const term = byMagnitude ? Math.abs : identity;
   const row = query + i;
   const shares = probabilities[i];
   const attended = range(keys).filter((j) => shares[j] !== 0);
   const factor = (j: number) => (keep ? at(keep, b, h, i, j) : 1);
   results.logSumExp[row] = logSumExp[i];
-  const incoming = zerosLike(shares);
+  const incoming = new Float64Array(shares.length);
   for (const j of attended) {
     const weight = store(shares[j] * factor(j));
+    const [start, ofKey] = [row * valueDim, (key + j) * valueDim];
+    let total = 0;
     for (let e = 0; weight !== 0 && e < valueDim; e++) {
-      const [own, value] = [row * valueDim + e, (key + j) * valueDim + e];
-      results.out[own] = sum(results.out[own] + sum(term(weight * v[value])));
-      results.v[value] = sum(results.v[value] + sum(term(weight * cotangents.out[own])));
-      incoming[j] = sum(incoming[j] + sum(term(cotangents.out[own] * v[value])));
+      const [own, value] = [start + e, ofKey + e];
+      out[own] = sum(out[own] + sum(term(weight * v[value])));
+      ofV[value] = sum(ofV[value] + sum(term(weight * gradOut[own])));
+      total = sum(total + sum(term(gradOut[own] * v[value])));
     }
-    incoming[j] = store(store(incoming[j]) * factor(j));
+    incoming[j] = store(store(total) * factor(j));
   }
   const inner = attended.reduce((total, j) => sum(total + sum(shares[j] * incoming[j])), 0);
   const ofSum = cotangents.logSumExp?.[row] ?? 0;
@@ -228,14 +241,13 @@ function addRow(
     results.sinks[h] = sum(results.sinks[h] + sum(term(-Math.exp(sinks[h] - logSumExp[i]) * less)));
   for (const j of attended) {
     const slope = store(shares[j] * sum(incoming[j] - less));
-    if (bias) results.bias[placeIn(bias, [b, h, i, j])] += slope;
+    if (bias) results.bias[placeIn(bias, b, h, i, j)] += slope;
     const through = scale * store(slope * capSlopes[i][j]);
+    const [start, ofKey] = [row * dim, (key + j) * dim];
     for (let d = 0; d < dim; d++) {
-      const [own, other] = [row * dim + d, (key + j) * dim + d];
-      results.q[own] = sum(results.q[own] + sum(term(through * k[other])));
-      results.k[other] = sum(results.k[other] + sum(term(through * q[own])));
+      const [own, other] = [start + d, ofKey + d];
+      ofQ[own] = sum(ofQ[own] + sum(term(through * k[other])));
+      ofK[other] = sum(ofK[other] + sum(term(through * q[own])));
     }
   }
 }
-
-const zerosLike = (values: readonly number[]): number[] => values.map(() => 0);

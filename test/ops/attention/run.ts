@@ -17,7 +17,7 @@ import { hash, Random, rounder } from "../samples.ts";
 import { compare, epsilon } from "../tolerance.ts";
 import type { AttentionCase } from "./cases.ts";
 import { type Call, drawCall, statistics } from "./draw.ts";
-import { type Arithmetic, type Attention, attention, exact, magnitudes, type Setup } from "./oracle.ts";
+import { type Arithmetic, type Attention, exact, magnitudes, type Setup } from "./oracle.ts";
 
 /** A way to compute attention: a backend's kernels, or the composition of other operations. */
 export interface Way {
@@ -109,10 +109,27 @@ interface Wanted {
   readonly sums: Attention;
 }
 
+/**
+ * An instance of the oracle's module for each arithmetic. The engine inlines roundings only into functions that call
+ * few different ones; with one instance for all, the oracle takes several times as long.
+ */
+const oracles = Object.fromEntries(
+  await Promise.all(
+    (["exact", "magnitudes", "float32", "float16", "bfloat16"] as const).map(async (arithmetic) => {
+      const { attention } = (await import(`./oracle.ts?${arithmetic}`)) as typeof import("./oracle.ts");
+      return [arithmetic, attention] as const;
+    }),
+  ),
+);
+
 function computeWanted({ setup, cotangents }: Call, dtype: DType): Wanted {
   const rounded: Arithmetic = { store: rounder(dtype), sum: rounder(statistics(dtype)) };
-  const by = (arithmetic: Arithmetic) => attention(setup, cotangents, arithmetic);
-  return { want: by(exact), plain: by(rounded), sums: by(magnitudes) };
+  const want = oracles["exact"](setup, cotangents, exact);
+  return {
+    want,
+    plain: dtype === "float64" ? want : oracles[dtype](setup, cotangents, rounded), // no rounding in float64
+    sums: oracles["magnitudes"](setup, cotangents, magnitudes),
+  };
 }
 
 /**
