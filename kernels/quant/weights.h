@@ -52,23 +52,36 @@ inline Scales group_scales(
     return {scale, packing == PACKING_AFFINE ? group_number(biases, at) : 0.0f};
 }
 
-template <typename Format, int COUNT, typename P>
-inline void unpack_as(P block, int part, int first, thread float (&out)[COUNT]) {
-    const Scales scales = Format::scales(block, part, first >> 4);
-    for (int i = 0; i < COUNT; i += 1) {
-        const float product = scales.scale * float(Format::level(block, part, first + i));
-        out[i] = Format::has_low ? product + scales.low : product;
+// The functions that `unpack` and `unpack_levels` call.
+#define VALUES_OF()                                                                              \
+    template <int COUNT, typename P>                                                             \
+    static void unpack(P block, int part, int first, Scales group, thread float (&out)[COUNT]) { \
+        const Scales own = scales(block, part, first >> 4, group);                               \
+        for (int i = 0; i < COUNT; i += 1) {                                                     \
+            const float product = own.scale * level(block, part, first + i);                     \
+            out[i] = has_low ? product + own.low : product;                                      \
+        }                                                                                        \
+    }                                                                                            \
+    template <int COUNT, typename P>                                                             \
+    static Scales levels(P block, int part, int first, Scales group, thread half (&out)[COUNT]) { \
+        for (int i = 0; i < COUNT; i += 1) {                                                     \
+            out[i] = half(level(block, part, first + i));                                        \
+        }                                                                                        \
+        return scales(block, part, first >> 4, group);                                           \
     }
-}
 
-// Unpacks each packing: blocks, or groups with a scale and a bias. A packing that is missing here does not compile.
+// Reads each packing: blocks, or groups with a scale and a bias. A packing that is missing here does not compile.
 template <Packing name> struct Values;
 #define BLOCKS(name, Format)                                                                   \
     template <> struct Values<name> {                                                          \
-        template <int COUNT, typename P>                                                       \
-        static void unpack(P block, int part, int first, Scales, thread float (&out)[COUNT]) { \
-            unpack_as<Format, COUNT>(block, part, first, out);                                 \
+        enum { has_low = Format::has_low };                                                    \
+        template <typename P> static Scales scales(P block, int part, int half_part, Scales) { \
+            return Format::scales(block, part, half_part);                                     \
         }                                                                                      \
+        template <typename P> static float level(P block, int part, int i) {                   \
+            return float(Format::level(block, part, i));                                       \
+        }                                                                                      \
+        VALUES_OF()                                                                            \
     };
 
 BLOCKS(PACKING_Q4_0, Q4_0)
@@ -87,23 +100,21 @@ BLOCKS(PACKING_F16, F16)
 BLOCKS(PACKING_BF16, BF16)
 
 template <> struct Values<PACKING_AFFINE> {
-    template <int COUNT, typename P>
-    static void unpack(P block, int, int first, Scales group, thread float (&out)[COUNT]) {
-        for (int i = 0; i < COUNT; i += 1) {
-            const float product = group.scale * float(packed_level(block, int(level_bits), first + i));
-            out[i] = product + group.low;
-        }
+    enum { has_low = 1 };
+    template <typename P> static Scales scales(P, int, int, Scales group) { return group; }
+    template <typename P> static float level(P block, int, int i) {
+        return float(packed_level(block, int(level_bits), i));
     }
+    VALUES_OF()
 };
 
 template <> struct Values<PACKING_SYMMETRIC> {
-    template <int COUNT, typename P>
-    static void unpack(P block, int, int first, Scales group, thread float (&out)[COUNT]) {
-        const float center = float(1u << (level_bits - 1));
-        for (int i = 0; i < COUNT; i += 1) {
-            out[i] = group.scale * (float(packed_level(block, int(level_bits), first + i)) - center);
-        }
+    enum { has_low = 0 };
+    template <typename P> static Scales scales(P, int, int, Scales group) { return group; }
+    template <typename P> static float level(P block, int, int i) {
+        return float(packed_level(block, int(level_bits), i) - int(1u << (level_bits - 1)));
     }
+    VALUES_OF()
 };
 
 // Unpacks values `first` to first + COUNT - 1 of a part of a block, all within one half of the part. `group` is the
@@ -112,6 +123,23 @@ template <int COUNT, typename P>
 inline void unpack(P block, int part, int first, Scales group, thread float (&out)[COUNT]) {
     switch (packing) { PACKING_NAMES(ORCHARD_CASE, Values, unpack(block, part, first, group, out)) }
 }
+
+// Unpacks the levels of the same values, and returns their scale and low. Levels are integers from -128 to 255, except
+// those of f16 and bf16.
+template <int COUNT, typename P>
+inline Scales unpack_levels(P block, int part, int first, Scales group, thread half (&out)[COUNT]) {
+    switch (packing) { PACKING_NAMES(ORCHARD_CASE, Values, levels(block, part, first, group, out)) }
+    return group;
+}
+
+// Whether `low` may differ from 0.
+inline bool has_lows() {
+    switch (packing) { PACKING_NAMES(ORCHARD_CASE, Values, has_low) }
+    return false;
+}
+
+// Whether the halves of a part have different scales.
+inline bool has_halves() { return packing == PACKING_Q2_K || packing == PACKING_Q3_K || packing == PACKING_Q6_K; }
 
 // ---------------------------------------------------------------- bytes in threadgroup memory
 

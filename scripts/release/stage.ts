@@ -60,7 +60,7 @@ export async function stageMain(folder: string): Promise<void> {
   for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
   for (const path of forContributors) await rm(join(folder, path), { recursive: true });
   for (const page of pages) await copyPage(page, folder);
-  await compactMacros(folder);
+  await compactSpaces(folder);
   await pruneDeclarations(folder);
   await removePictures(folder);
   await compactModules(folder);
@@ -73,11 +73,18 @@ export async function stageMain(folder: string): Promise<void> {
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
 }
 
-/** Removes the spaces with which macros of C align the ends of their lines: 85 kB. */
-async function compactMacros(folder: string): Promise<void> {
-  for (const name of new Bun.Glob("swift/Sources/**/*.{c,cpp,h}").scanSync({ cwd: folder })) {
+/**
+ * Removes spaces from sources of C and Metal, without moving a line: those with which macros align the ends of their
+ * lines (105 kB), and the indentation of kernels, which becomes tabs (54 kB).
+ */
+async function compactSpaces(folder: string): Promise<void> {
+  for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal}").scanSync({ cwd: folder })) {
     const file = join(folder, name);
-    await Bun.write(file, (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n"));
+    const text = (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n");
+    const indented = name.startsWith("swift")
+      ? text
+      : text.replaceAll(/^(?: {4})+/gm, (all) => "\t".repeat(all.length / 4));
+    await Bun.write(file, indented);
   }
 }
 

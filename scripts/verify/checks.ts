@@ -51,6 +51,7 @@ export const checks: Readonly<Record<string, readonly Check[]>> = {
   // Results
   "transposed-origin": [probe, tests("test/ops/matmul/metal.test.ts")],
   "barrier-order": [swift("DispatchTests/testBarriersStandOnlyWhereOperandsOverlap")],
+  "byte-products": [tests("test/quant/fast.metal.test.ts")],
   "tensor-products": [tests("test/ops/matmul/tensor.metal.test.ts")],
   "matrix-strides": [probe, tests("test/ops/matmul/metal.test.ts")],
   "vector-alignment": [{ kind: "tests", files: ["test/ops/matmul/metal.test.ts"], environment: validated }],

@@ -1,22 +1,11 @@
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
-import { launch, metalTypeOf, type Operand, reads, startOf, writes } from "../../backend/metal/launch.ts";
+import { countCodepath } from "../../backend/dispatch.ts";
+import { launch, metalTypeOf } from "../../backend/metal/launch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { formatConstants, readBytes, weightBuffers, weightsStruct } from "../metal.ts";
-import { quantProduct } from "../primitive.ts";
-import { layoutOfRows, type ProductAttributes, productInputs, type RowsAttributes } from "./attributes.ts";
+import { layoutOfRows, type ProductAttributes, productInputs } from "./attributes.ts";
+import { launchBytes, type RoundedRows, whyExact } from "./bytes.metal.ts";
+import { constantsOf, kindOf, operandsOf, type ProductLaunch, parametersOf, workOf } from "./product_launch.ts";
 import { packedBytes, runParts, tileFor, transposedParts, transposedTile, vector, vectorRows } from "./tiles.ts";
-
-/** The arguments of a product kernel: one matrix, or the matrices of gate and up. */
-export interface ProductLaunch {
-  readonly attributes: RowsAttributes;
-  readonly x: Tensor;
-  readonly matrices: readonly (readonly Tensor[])[];
-  /** The bias of each matrix, in the same order. */
-  readonly biases: readonly (Tensor | undefined)[];
-  /** The ordinal of a gate's activation; 0 if there is none. */
-  readonly activation: number;
-  readonly output: Tensor;
-}
 
 /** Computes the product in one kernel. */
 export const quantizedMatmulMetal: MetalImplementation<ProductAttributes> = {
@@ -33,11 +22,20 @@ function launchOf({ inputs, outputs: [output], attributes }: OperationCall<Produ
   return { attributes, x, matrices: [weights], biases: [bias], activation: 0, output: output };
 }
 
-/** Uses the vector kernel for few rows of x, and tiles otherwise. */
-export const launchProduct = (product: ProductLaunch): TicketRange =>
-  product.attributes.count <= vector.mostCount ? launchVector(product) : launchTiled(product);
-
-const kindOf = ({ matrices }: ProductLaunch): string => (matrices.length === 2 ? "quant_gated" : "quant");
+/**
+ * Uses the vector kernel for few rows of x, and tiles otherwise: of bytes if x may be rounded and that moves less.
+ *
+ * @param rounded the rounded x, if another product has it
+ */
+export function launchProduct(product: ProductLaunch, rounded?: RoundedRows): TicketRange {
+  const { attributes, x } = product;
+  if (attributes.isFast) {
+    const why = whyExact(attributes, x.dtype);
+    countCodepath("quantizedMatmulFast", "metal", why ? `exact: ${why}` : "bytes: they move less memory");
+    if (!why) return launchBytes(product, rounded);
+  }
+  return attributes.count <= vector.mostCount ? launchVector(product) : launchTiled(product);
+}
 
 function launchVector(product: ProductLaunch): TicketRange {
   const { attributes, x, matrices } = product;
@@ -91,40 +89,8 @@ function launchTransposed(product: ProductLaunch): TicketRange {
   });
 }
 
-const workOf = ({ attributes: { rows, columns, count }, matrices }: ProductLaunch): number =>
-  2 * rows * columns * count * matrices.length;
-
-/** x stands in for an absent bias, which the kernel does not read. */
-const operandsOf = ({ x, matrices, biases, output }: ProductLaunch): Operand[] => [
-  ...matrices.flatMap(weightBuffers),
-  ...[x, ...biases.map((bias) => bias ?? x)].map(reads),
-  writes(output),
-];
-
-/**
- * Function constants 0 to 9. Rows are copied to threadgroup memory `parts` parts at a time; the meaning of constant 7
- * differs between kernels.
- */
-const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch, parts: number, seventh: number) => [
-  ...formatConstants(attributes, matrices[0]),
-  Math.min(...matrices.map(([packed]) => readBytes(attributes, packed, parts))),
-  seventh,
-  biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0),
-  activation,
-];
-
 /** Whether columns are adjacent and rows start at multiples of four elements. */
 function canReadByFours(x: Tensor): boolean {
   const [batch, row, column] = layoutOfRows(x)!.xStrides;
   return column === 1 && [x.offset, batch, row].every((elements) => elements % 4 === 0);
-}
-
-function parametersOf({ attributes, x }: ProductLaunch, ownRows: number): Uint8Array {
-  return quantProduct.bytes({
-    weights: weightsStruct(attributes),
-    count: attributes.count,
-    ...layoutOfRows(x)!,
-    xStart: startOf(x),
-    ownRows,
-  });
 }

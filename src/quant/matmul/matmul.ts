@@ -67,10 +67,10 @@ const matmulGgmlParameters = parameters("matmulGgml", declared);
  * @param x […, in], of float32, float16 or bfloat16, with any number of rows
  * @param w [out, in], of any format
  * @param options `precision`: `"fast"` lets x be rounded to 8 bits, so that bytes are multiplied with bytes: each 32
- * adjacent values of a row get the scale max|x| / 127. If a row has a value that is not finite, its result is NaN. cpu
- * and reference support this for weights of every format except `f16` and `bf16`; metal always computes exactly.
- * `codepaths()` counts such products as `quantizedMatmulFast`. Gradients match the exact product. `bias` [out]:
- * the result is bit-identical to `add(product, bias)`, in the same pass
+ * adjacent values of a row get the scale max|x| / 127. If a row has a value that is not finite, its result is NaN.
+ * Products with `f16` and `bf16` weights are exact, and so are those on metal where bytes move no less memory.
+ * `codepaths()` counts fast products as `quantizedMatmulFast`. Gradients match the exact product. `bias` [out]: the
+ * result is bit-identical to `add(product, bias)`, in the same pass
  * @returns […, out], of the dtype of `x`
  *
  * @example

@@ -1,18 +1,21 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { spanOf } from "../../backend/metal/launch.ts";
 import { type ProjectionsAttributes, projectionsInputs } from "./attributes.ts";
+import { roundRows, whyExact } from "./bytes.metal.ts";
 import { launchProduct } from "./matmul.metal.ts";
 
-/** Launches one kernel per product. */
+/** Launches one kernel per product. If several products multiply bytes, x is rounded once. */
 export const quantizedProjectionsMetal: MetalImplementation<ProjectionsAttributes> = {
-  run({ inputs, outputs, attributes }) {
-    const { x, weights, biases } = projectionsInputs(inputs, attributes);
-    const launches = attributes.weights.map((each, at) => {
-      const kind = { ...each, count: attributes.count, isFast: attributes.isFast };
-      if (outputs[at].size === 0) return null;
-      const one = { matrices: [weights[at]], biases: [biases[at]], activation: 0 };
-      return launchProduct({ attributes: kind, x, ...one, output: outputs[at] });
-    });
-    return spanOf(launches);
+  run({ inputs, outputs, attributes: { weights, count, isFast, ...attributes } }) {
+    const { x, weights: matrices, biases } = projectionsInputs(inputs, { weights, count, isFast, ...attributes });
+    const products = weights
+      .map((each, at) => ({
+        attributes: { ...each, count, isFast },
+        ...{ x, matrices: [matrices[at]], biases: [biases[at]], activation: 0, output: outputs[at] },
+      }))
+      .filter(({ output }) => output.size > 0);
+    const ofBytes = products.filter(({ attributes }) => isFast && whyExact(attributes, x.dtype) === undefined);
+    using rounded = ofBytes.length > 1 ? roundRows(ofBytes[0]) : undefined;
+    return spanOf(products.map((product) => launchProduct(product, rounded)));
   },
 };

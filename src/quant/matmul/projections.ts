@@ -42,7 +42,7 @@ export function whyNotAtOnce(all: readonly Projection[], precision: ProductPreci
 }
 
 /**
- * @internal Computes three products x Wᵀ + bias as one operation, each bit-identical to `quantizedMatmul`. On cpu, x is
+ * @internal Computes three products x Wᵀ + bias as one operation, each bit-identical to `quantizedMatmul`. x is
  * rounded to 8 bits once if `precision` is `"fast"`, and threads share the rows of all weights. Gradients are not
  * recorded.
  *

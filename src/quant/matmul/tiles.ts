@@ -30,6 +30,16 @@ export const transposedTile = {
 export const tileFor = (rows: number, count: number): QuantTile =>
   count > 32 && rows * count >= 2 ** 17 ? tiles[0] : tiles[1];
 
+/** The tiles of products of bytes (`kernels/quant/bytes.metal`). */
+export const byteTiles = [
+  { name: "64x64", rows: 64, columns: 64, depth: 32, threads: 128 },
+  { name: "32x64", rows: 32, columns: 64, depth: 32, threads: 128 },
+] as const satisfies readonly QuantTile[];
+
+/** Returns the tile of bytes for `count` rows of x and `rows` of weights. */
+export const byteTileFor = (rows: number, count: number): QuantTile =>
+  tileFor(rows, count) === tiles[0] ? byteTiles[0] : byteTiles[1];
+
 const RUN_BYTES = 14336;
 
 /** Returns the parts of a row of x Wᵀ that are copied to threadgroup memory at a time: as many whole blocks as fit. */
