@@ -96,7 +96,7 @@ const makers = {
       ...[(value: Tensor) => value.square(), (value: Tensor) => value.add(y), (value: Tensor) => value.mul(0.5)],
       (value) => value.sub(y),
     ];
-    return both(() => steps.slice(0, operations).reduce((value, step) => step(value), x));
+    return both(() => steps.slice(0, operations).reduce<Tensor>((value, step) => step(value), x));
   },
   /** A token of a language model with keys and values of the earlier ones. */
   decode({ vocabulary, context, ...sizes }: Record<"vocabulary" | "context" | GptSize, number>) {
