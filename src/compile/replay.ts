@@ -8,6 +8,7 @@ import type { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import { CompileError } from "./errors.ts";
+import type { DeviceFacts } from "./metal/recording.ts";
 import type { Entry } from "./recording.ts";
 import type { State, StateSnapshot } from "./state.ts";
 import type { Tracking } from "./tracking.ts";
@@ -22,6 +23,7 @@ export type ResultLeaf = { readonly layout: Layout } & (
   | { readonly from: "input"; readonly index: number; readonly isSame: boolean }
   | { readonly from: "gradient"; readonly index: number }
   | { readonly from: "tensor"; readonly tensor: Tensor; readonly isSame: boolean }
+  | { readonly from: "state"; readonly storage: Storage }
 );
 
 /** The gradient of a parameter before and after the function. */
@@ -70,6 +72,11 @@ export interface Seam<Recording extends Recorded = Recorded> {
   whyPlain(found: readonly Tensor[], state: State): string | undefined;
 }
 
+/** The parts of a recorded call from which a replay is made. */
+export interface ReplayParts extends Pick<Taken, "result" | "gradients"> {
+  readonly recording: Pick<Recorded, "advances">;
+}
+
 export interface ReplayOptions {
   readonly parameters: readonly Tensor[];
   readonly isFused: boolean;
@@ -112,7 +119,7 @@ export abstract class Replay {
   private readonly gradients: readonly GradientChange[];
   protected readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
 
-  protected constructor({ recording, result, gradients }: Taken, { parameters }: ReplayOptions) {
+  protected constructor({ recording, result, gradients }: ReplayParts, { parameters }: ReplayOptions) {
     [this.result, this.gradients, this.parameters] = [result, gradients, parameters];
     this.advances = recording.advances();
   }
@@ -122,9 +129,7 @@ export abstract class Replay {
   /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run without the program. */
   abstract run(found: readonly Tensor[]): unknown;
   /** Returns the program's parts to save in a file. @throws {CompileError} `unsaved` if it can't be saved */
-  describe(): SavedParts {
-    throw unsaved("it was recorded on metal");
-  }
+  abstract describe(): SavedParts | SavedDispatches;
   abstract dispose(): void;
 
   /** Whether a call replaces or removes gradients. */
@@ -134,7 +139,8 @@ export abstract class Replay {
 
   /** Serves the keys of the random calls, in the generators' order, and advances the generators. */
   protected advanceGenerators(draws: readonly ProgramDraw[], write: (at: number, key: PhiloxKey) => void) {
-    const states = new Map(draws.map(({ generator }) => [generator, generator.getState()]));
+    const used = [...draws, ...this.advances];
+    const states = new Map(used.map(({ generator }) => [generator, generator.getState()]));
     for (const { generator, ahead, places } of draws) {
       const { seed, offset } = states.get(generator)!;
       const key = callKey(seed, BigInt.asUintN(64, offset + ahead));
@@ -158,6 +164,7 @@ export abstract class Replay {
     const { layout } = leaf;
     if (leaf.from === "entry") return tensorIn(created.get(leaf.entry)!, layout);
     if (leaf.from === "gradient") return this.parameters[leaf.index].grad!;
+    if (leaf.from === "state") return tensorIn(leaf.storage, layout);
     if (leaf.from === "tensor") return leaf.isSame ? leaf.tensor : tensorIn(leaf.tensor.storage, layout);
     const input = found[leaf.index];
     return leaf.isSame ? input : viewOfInput(input, layout);
@@ -172,8 +179,19 @@ export type SavedSlot =
   | { readonly kind: "constant"; readonly index: number; readonly changes: boolean }
   | { readonly kind: "unused" };
 
-/** The parts of a program that are stored in a file. */
+/** The parts of a program on metal that are stored in a file. */
+export interface SavedDispatches {
+  readonly kind: "metal";
+  readonly recording: DeviceFacts;
+  readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
+  readonly result: Tree<ResultLeaf>;
+  readonly isFused: boolean;
+  readonly isFast: boolean;
+}
+
+/** The parts of a program on cpu that are stored in a file. */
 export interface SavedParts {
+  readonly kind: "cpu";
   readonly words: Int32Array;
   readonly blocks: Float64Array;
   readonly arenaBytes: number;
