@@ -33,8 +33,8 @@ export interface CompileOptions {
   variants?: number | undefined;
   /**
    * Whether to fuse operations. On cpu, a chain of elementwise operations runs on blocks that fit the L1 cache, or on
-   * parts of a matrix product's result; on metal, a generated kernel computes a chain, a product with the operations that follow, or independent products.
-   * Default true.
+   * parts of a matrix product's result; on metal, a generated kernel computes a chain, a product with the operations
+   * that follow, or independent products. Default true.
    */
   fuse?: boolean | undefined;
   /**

@@ -8,7 +8,6 @@ import type { Storage } from "../tensor/storage.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { keep } from "../tensor/tidy.ts";
 import { CompileError } from "./errors.ts";
-import type { DeviceFacts } from "./metal/recording.ts";
 import type { Entry } from "./recording.ts";
 import type { State, StateSnapshot } from "./state.ts";
 import type { Tracking } from "./tracking.ts";
@@ -129,7 +128,7 @@ export abstract class Replay {
   /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run without the program. */
   abstract run(found: readonly Tensor[]): unknown;
   /** Returns the program's parts to save in a file. @throws {CompileError} `unsaved` if it can't be saved */
-  abstract describe(): SavedParts | SavedDispatches;
+  abstract describe(): Saved;
   abstract dispose(): void;
 
   /** Whether a call replaces or removes gradients. */
@@ -179,19 +178,16 @@ export type SavedSlot =
   | { readonly kind: "constant"; readonly index: number; readonly changes: boolean }
   | { readonly kind: "unused" };
 
-/** The parts of a program on metal that are stored in a file. */
-export interface SavedDispatches {
-  readonly kind: "metal";
-  readonly recording: DeviceFacts;
+/** The parts of a program that are stored in a file. */
+export interface Saved {
+  readonly backend: "cpu" | "metal";
   readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
   readonly result: Tree<ResultLeaf>;
-  readonly isFused: boolean;
-  readonly isFast: boolean;
 }
 
 /** The parts of a program on cpu that are stored in a file. */
-export interface SavedParts {
-  readonly kind: "cpu";
+export interface SavedParts extends Saved {
+  readonly backend: "cpu";
   readonly words: Int32Array;
   readonly blocks: Float64Array;
   readonly arenaBytes: number;
@@ -202,8 +198,6 @@ export interface SavedParts {
   readonly results: readonly Entry[];
   readonly contents: readonly (Uint8Array | null)[];
   readonly draws: readonly ProgramDraw[];
-  readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
-  readonly result: Tree<ResultLeaf>;
 }
 
 /** Returns the error of a function that can't be saved. */

@@ -17,7 +17,7 @@ import {
   type ReplayOptions,
   type ReplayParts,
   RUN_PLAINLY,
-  type SavedDispatches,
+  type Saved,
   type Seam,
   unsaved,
 } from "../replay.ts";
@@ -76,6 +76,14 @@ export const metalSeam: Seam<DeviceRecording> = {
     return found.some(({ storage }) => own.has(storage)) ? SHARED : undefined;
   },
 };
+
+/** The parts of a program on metal that are stored in a file. */
+export interface SavedDispatches extends Saved {
+  readonly backend: "metal";
+  readonly recording: DeviceFacts;
+  readonly isFused: boolean;
+  readonly isFast: boolean;
+}
 
 /** Memory of a tensor from outside the function. */
 interface Outer {
@@ -277,7 +285,7 @@ export class MetalReplay extends Replay {
     if (this.steps.length > 0) throw unsaved("it calls step() of an optimizer");
     if (this.changesGradients) throw unsaved("it sets gradients");
     const { isFused, isFast } = this.options;
-    return { kind: "metal", recording, advances: this.advances, result: this.result, isFused, isFast };
+    return { backend: "metal", recording, advances: this.advances, result: this.result, isFused, isFast };
   }
 
   override dispose(): void {

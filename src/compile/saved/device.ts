@@ -8,8 +8,9 @@ import { kernelHeaders } from "../../backend/metal/launch.ts";
 import { layouts } from "../../backend/metal/layouts.ts";
 import { defaultGenerator } from "../../random/generator.ts";
 import type { Storage } from "../../tensor/storage.ts";
+import type { SavedDispatches } from "../metal/replay.ts";
 import type { Entry } from "../recording.ts";
-import { type SavedDispatches, unsaved } from "../replay.ts";
+import { unsaved } from "../replay.ts";
 import type { Tree } from "../tree.ts";
 import type { SavedLayout, SavedLeaf } from "./format.ts";
 

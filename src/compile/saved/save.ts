@@ -4,7 +4,8 @@ import { defaultGenerator } from "../../random/generator.ts";
 import { allocateHost } from "../../tensor/memory.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { type ResultLeaf, type SavedDispatches, type SavedParts, unsaved } from "../replay.ts";
+import type { SavedDispatches } from "../metal/replay.ts";
+import { type ResultLeaf, type Saved, type SavedParts, unsaved } from "../replay.ts";
 import { type Layout, leavesOf, type Tree } from "../tree.ts";
 import { deviceParts, digestOf, kernelFingerprint, type SavedDevice } from "./device.ts";
 import {
@@ -18,8 +19,10 @@ import {
 } from "./format.ts";
 
 /** Saves a program. @throws {CompileError} `unsaved` @throws {FileError} */
-export const saveProgram = (path: string, parts: SavedParts | SavedDispatches, inputs: Tree<Layout>): Promise<void> =>
-  parts.kind === "cpu" ? saveCalls(path, parts, inputs) : saveDispatches(path, parts, inputs);
+export const saveProgram = (path: string, parts: Saved, inputs: Tree<Layout>): Promise<void> =>
+  parts.backend === "cpu"
+    ? saveCalls(path, parts as SavedParts, inputs)
+    : saveDispatches(path, parts as SavedDispatches, inputs);
 
 async function saveCalls(path: string, parts: SavedParts, inputs: Tree<Layout>): Promise<void> {
   const { words, blocks, arenaBytes, slots, draws, advances, results } = parts;
