@@ -36,6 +36,8 @@ export class LineProcess {
 export interface PyTorchOptions {
   readonly requirements?: string | undefined;
   readonly module?: string;
+  /** The Python to use. Default: that of `bun run fixtures`, else `python3`. */
+  readonly python?: string | undefined;
   /** Arguments of the program. */
   readonly args?: readonly string[];
   /** Additional environment variables. */
@@ -51,9 +53,9 @@ export class PyTorch extends LineProcess {
   static start(
     program: string,
     threads: number,
-    { requirements, module = "torch", args = [], env = {} }: PyTorchOptions = {},
+    { requirements, module = "torch", python: given, args = [], env = {} }: PyTorchOptions = {},
   ): PyTorch | undefined {
-    const python = presentPython(requirements) ?? pythonWith(module);
+    const python = given ?? presentPython(requirements) ?? pythonWith(module);
     if (python === undefined) return undefined;
     const command = [python, "-W", "ignore", join(import.meta.dir, program), ...args];
     return new PyTorch(command, { OMP_NUM_THREADS: `${threads}`, PYTHONDONTWRITEBYTECODE: "1", ...env });

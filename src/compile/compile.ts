@@ -32,9 +32,9 @@ export interface CompileOptions {
   /** The maximum number of programs, for different layouts of arguments. Default 8; the oldest is dropped. */
   variants?: number | undefined;
   /**
-   * Whether to fuse operations. On cpu, a chain of elementwise operations runs on blocks that fit the L1 cache; on
-   * metal, a generated kernel computes a chain, a product with the operations that follow, or independent products.
-   * Default true.
+   * Whether to fuse operations. On cpu, a chain of elementwise operations runs on blocks that fit the L1 cache, or on
+   * parts of a matrix product's result; on metal, a generated kernel computes a chain, a product with the operations
+   * that follow, or independent products. Default true.
    */
   fuse?: boolean | undefined;
   /**
@@ -61,8 +61,8 @@ export interface CompiledFunction<Arguments extends readonly unknown[], Result> 
    * Writes the program of the last call to a file, with the state and the constants. `loadProgram` runs it without this
    * code, with bitwise the same results as this function.
    *
-   * @throws {CompileError} `unsaved` if there is no program yet, it was recorded on metal, or it calls an optimizer or
-   * sets gradients. @throws {FileError}
+   * @throws {CompileError} `unsaved` if there is no program yet, or it calls an optimizer, sets gradients or uses a
+   * cache. @throws {FileError}
    */
   save(path: string): Promise<void>;
   /** Forgets the programs and frees their memory. The next call records again. */

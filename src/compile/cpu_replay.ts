@@ -165,6 +165,7 @@ class CpuReplay extends Replay {
       slots.set(slot, { kind: "constant", index: at, changes });
     for (const [at, { id, bytes }] of this.created.entries()) slots.set(id, { kind: "result", index: at, bytes });
     return {
+      backend: "cpu",
       words: program.words,
       blocks: program.blocks,
       arenaBytes: program.arenaBytes,

@@ -80,14 +80,15 @@ function nestOf(call: RecordedCall): Nest {
   return nestIn(call.block, nestAt(call), call.operands.length);
 }
 
-function nestIn(block: Float64Array, at: number, operands: number): Nest {
+/** Returns the nest at an index of a block. */
+export function nestIn(block: Float64Array, at: number, operands: number): Nest {
   const rank = block[at];
   const list = (start: number) => [...block.subarray(start, start + rank)];
   const strides = Array.from({ length: operands }, (_, operand) => list(at + 1 + MAX_RANK * (operand + 1)));
   return { shape: list(at + 1), strides };
 }
 
-const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
+export const product = (sizes: readonly number[]): number => sizes.reduce((total, size) => total * size, 1);
 
 /**
  * An elementwise call in units of `width` elements, as many as the last axes have together. Along these axes, each
@@ -145,7 +146,7 @@ function stepsOf(
  * Returns the stride of several axes merged into one: 0 for a repeated element, else the stride of the innermost axis;
  * undefined if they can't be merged.
  */
-function stepOf(shape: readonly number[], strides: readonly number[]): number | undefined {
+export function stepOf(shape: readonly number[], strides: readonly number[]): number | undefined {
   let [step, next]: [number | undefined, number] = [undefined, 0];
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     if (shape[axis] === 1) continue;

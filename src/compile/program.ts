@@ -14,7 +14,7 @@ import type { Step } from "./tracking.ts";
 import { scalarArray } from "./tracking.ts";
 
 /** Instructions of a program; see `orchard_cpu_program.h`. */
-const Code = { call: 0, check: 1, fused: 2 } as const;
+const Code = { call: 0, check: 1, fused: 2, product: 3 } as const;
 
 type Fusing = Pick<ReplayOptions, "isFused" | "isFast">;
 
@@ -156,7 +156,7 @@ export class Program implements ProgramFacts {
       if (!this.needed.has(at)) continue;
       this.firstCalls.push(at);
       if (fusion) {
-        words.push(Code.fused, ...this.fusedWords(fusion));
+        words.push(...this.fusedWords(fusion));
         at = lastElement(fusion.calls);
         continue;
       }
@@ -172,9 +172,13 @@ export class Program implements ProgramFacts {
     return words;
   }
 
-  private fusedWords({ calls, units, width, piece, locals, links, buffers }: Fusion): number[] {
-    const words = [calls.length, units, piece, width, buffers];
+  private fusedWords({ startsWithProduct, ...fusion }: Fusion): number[] {
+    const { calls, units, width, piece, locals, links, buffers } = fusion;
+    const first = startsWithProduct ? 1 : 0;
+    const words: number[] = startsWithProduct ? this.productWords(calls[0]) : [Code.fused];
+    words.push(calls.length - first, units, piece, width, buffers);
     for (const [index, at] of calls.entries()) {
+      if (index < first) continue;
       const { call, operands: entries } = this.calls[at];
       const { operands, count } = links[index];
       words.push(call.ordinal, this.starts[at], count);
@@ -185,6 +189,11 @@ export class Program implements ProgramFacts {
       }
     }
     return words;
+  }
+
+  private productWords(at: number): number[] {
+    const { call, operands } = this.calls[at];
+    return [Code.product, call.ordinal, this.starts[at], ...operands.map((entry) => entry?.id ?? -1)];
   }
 
   /** Restores the contents of arrays and constants, by default of those that a complete run changes. */

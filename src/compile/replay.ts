@@ -22,6 +22,7 @@ export type ResultLeaf = { readonly layout: Layout } & (
   | { readonly from: "input"; readonly index: number; readonly isSame: boolean }
   | { readonly from: "gradient"; readonly index: number }
   | { readonly from: "tensor"; readonly tensor: Tensor; readonly isSame: boolean }
+  | { readonly from: "state"; readonly storage: Storage }
 );
 
 /** The gradient of a parameter before and after the function. */
@@ -70,6 +71,11 @@ export interface Seam<Recording extends Recorded = Recorded> {
   whyPlain(found: readonly Tensor[], state: State): string | undefined;
 }
 
+/** The parts of a recorded call from which a replay is made. */
+export interface ReplayParts extends Pick<Taken, "result" | "gradients"> {
+  readonly recording: Pick<Recorded, "advances">;
+}
+
 export interface ReplayOptions {
   readonly parameters: readonly Tensor[];
   readonly isFused: boolean;
@@ -112,7 +118,7 @@ export abstract class Replay {
   private readonly gradients: readonly GradientChange[];
   protected readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
 
-  protected constructor({ recording, result, gradients }: Taken, { parameters }: ReplayOptions) {
+  protected constructor({ recording, result, gradients }: ReplayParts, { parameters }: ReplayOptions) {
     [this.result, this.gradients, this.parameters] = [result, gradients, parameters];
     this.advances = recording.advances();
   }
@@ -122,9 +128,7 @@ export abstract class Replay {
   /** Replays a call with these arguments. Returns {@link RUN_PLAINLY} if it must run without the program. */
   abstract run(found: readonly Tensor[]): unknown;
   /** Returns the program's parts to save in a file. @throws {CompileError} `unsaved` if it can't be saved */
-  describe(): SavedParts {
-    throw unsaved("it was recorded on metal");
-  }
+  abstract describe(): Saved;
   abstract dispose(): void;
 
   /** Whether a call replaces or removes gradients. */
@@ -134,7 +138,8 @@ export abstract class Replay {
 
   /** Serves the keys of the random calls, in the generators' order, and advances the generators. */
   protected advanceGenerators(draws: readonly ProgramDraw[], write: (at: number, key: PhiloxKey) => void) {
-    const states = new Map(draws.map(({ generator }) => [generator, generator.getState()]));
+    const used = [...draws, ...this.advances];
+    const states = new Map(used.map(({ generator }) => [generator, generator.getState()]));
     for (const { generator, ahead, places } of draws) {
       const { seed, offset } = states.get(generator)!;
       const key = callKey(seed, BigInt.asUintN(64, offset + ahead));
@@ -158,6 +163,7 @@ export abstract class Replay {
     const { layout } = leaf;
     if (leaf.from === "entry") return tensorIn(created.get(leaf.entry)!, layout);
     if (leaf.from === "gradient") return this.parameters[leaf.index].grad!;
+    if (leaf.from === "state") return tensorIn(leaf.storage, layout);
     if (leaf.from === "tensor") return leaf.isSame ? leaf.tensor : tensorIn(leaf.tensor.storage, layout);
     const input = found[leaf.index];
     return leaf.isSame ? input : viewOfInput(input, layout);
@@ -173,7 +179,15 @@ export type SavedSlot =
   | { readonly kind: "unused" };
 
 /** The parts of a program that are stored in a file. */
-export interface SavedParts {
+export interface Saved {
+  readonly backend: "cpu" | "metal";
+  readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
+  readonly result: Tree<ResultLeaf>;
+}
+
+/** The parts of a program on cpu that are stored in a file. */
+export interface SavedParts extends Saved {
+  readonly backend: "cpu";
   readonly words: Int32Array;
   readonly blocks: Float64Array;
   readonly arenaBytes: number;
@@ -184,8 +198,6 @@ export interface SavedParts {
   readonly results: readonly Entry[];
   readonly contents: readonly (Uint8Array | null)[];
   readonly draws: readonly ProgramDraw[];
-  readonly advances: readonly { readonly generator: Generator; readonly count: bigint }[];
-  readonly result: Tree<ResultLeaf>;
 }
 
 /** Returns the error of a function that can't be saved. */

@@ -111,8 +111,8 @@ function stateError(value: unknown): ArgumentError {
     return new ArgumentError(
       "compile",
       "unsupportedOptimizer",
-      `${value.name} reads the loss during its step, which compile can't do; call its step() outside of the compiled ` +
-        "function",
+      `${value.name} reads the loss during its step, which compile can't do; compile the closure that computes the ` +
+        "loss and its gradients, with the model as state, and pass it to step()",
     );
   return new ArgumentError(
     "compile",

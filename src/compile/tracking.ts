@@ -100,6 +100,13 @@ export abstract class Tracking implements Capture {
   }
 
   stepped(optimizer: object, slots: readonly object[]): void {
+    const { name, stepKey } = optimizer as StateOptimizer;
+    if (stepKey.call(optimizer as StateOptimizer) === null)
+      throw this.refusal(
+        "read",
+        `the function calls step() of ${name}, which reads the loss`,
+        "compile the closure that computes the loss and its gradients, and pass it to step() outside of the function",
+      );
     if (!(this.state.optimizers as readonly object[]).includes(optimizer))
       throw this.refusal(
         "notState",

@@ -30,8 +30,8 @@ test("random programs return a status, and write nothing", () => {
   expect(memory.every((byte) => byte === 0)).toBe(true);
 });
 
-/** A call, a fused instruction or an unknown one. A check trusts its number of bytes, as calls trust sizes. */
-const pickCode = (random: Random): number => [0, 0, 2, 2, -1, 3][random.integer(0, 5)];
+/** A call, a fused one, a product or an unknown one. A check trusts its number of bytes, as calls trust sizes. */
+const pickCode = (random: Random): number => [0, 0, 2, 2, 3, -1, 4][random.integer(0, 6)];
 
 test("a check stops a program, and complete instructions are counted", () => {
   const { native } = cpuLibrary();

@@ -139,6 +139,27 @@ test.each(backends)("%s: gradients that three calls accumulate, of which the las
   expect(compiled.explained.match(/[1-9]\d* replays/g)).toHaveLength(3);
 });
 
+test.each(backends)("%s: steps of L-BFGS whose closure is compiled have plain bits", (backend) => {
+  const run = (isCompiled: boolean) => {
+    manualSeed(5);
+    const model = new nn.Sequential(new nn.Linear(6, 8), new nn.Tanh(), new nn.Linear(8, 3));
+    const optimizer = new optim.LBFGS(model.parameters(), { lineSearchFn: "strongWolfe", maxIter: 6 });
+    const [x, y] = [randn([16, 6]), randint(0, 3, [16])];
+    const closure = () => {
+      optimizer.zeroGrad();
+      const loss = orchard.crossEntropy(model.forward(x), y);
+      loss.backward();
+      return loss;
+    };
+    const compiled = compile(closure, { state: model });
+    const losses = [1, 2, 3, 4].map(() => optimizer.step(isCompiled ? compiled : closure).item());
+    return { result: [losses, listOf(model.stateDict())], explained: compiled.explain() };
+  };
+  const [compiled, plain] = orchard.withBackend(backend, () => [run(true), run(false)] as const);
+  expect(compiled.result).toEqual(plain.result);
+  expect(compiled.explained).toMatch(/[1-9]\d replays/);
+});
+
 test("replays leave no objects and no native memory behind", () => {
   orchard.withBackend("cpu", () => {
     const { model, optimizer, step } = makeStep("AdamW", "after");

@@ -19,6 +19,10 @@ extern "C" {
 //            memory, 1: a local buffer), its slot or the number of the buffer, the index within the block of its
 //            offset, and the elements from one unit to the next. A unit is an element or a row. A piece passes through
 //            all calls before the next piece, so a local buffer only holds a piece.
+//   3 product  "matmul", index of its block, a slot for each operand; then the words of a fused instruction without its
+//            code. Its units are the rows of the product's result, which has as many columns as a unit has elements.
+//            The calls run on each part of the result as soon as a thread has computed it, if the product's method
+//            supports it; otherwise after the product.
 // `stopped` gets the number of complete instructions. If a call fails, its status is returned; if a check stops the
 // program, ORCHARD_CPU_OK.
 ORCHARD_CPU_API int32_t orchard_cpu_run_program(const int32_t *program, int32_t words, const double *blocks,

@@ -76,6 +76,7 @@ public:
         kernels_(has_rows_ && !packs_a_ ? tile_kernels<T, Adjacent::row> : tile_kernels<T, Adjacent::step>) {}
 
   void run() {
+    if (p_.epilogue) p_.epilogue->is_taken = true;
     int64_t fitting = packed_bytes / int64_t(sizeof(T)) / std::max<int64_t>(p_.k, 1) / width * width;
     int64_t most = has_few_rows_ ? most_columns * threads_ : std::clamp(fitting, width, most_columns);
     int64_t block = rounded_up(std::min(most, p_.n), width);
@@ -218,6 +219,7 @@ private:
       multiply_part(part);
       depth += part.length;
     } while (depth < p_.k);
+    if (p_.epilogue) p_.epilogue->run(p_.epilogue->context, {block.row, block.end_row, block.column, block.end_column});
   }
 
   void multiply_part(const Part &part) {

@@ -95,6 +95,13 @@ ORCHARD_FUNCTION("matmul", matmul, MatmulBlock, matmul_operands)
 
 } // namespace
 
+void orchard::multiply_then(const MatmulBlock &block, Operands operands, int64_t m, Epilogue &epilogue) {
+  BatchedProduct batch = read_product(block, operands);
+  batch.simplify();
+  if (batch.batch.rank == 0 && batch.first.m == m) batch.first.epilogue = &epilogue;
+  multiply_batch(batch);
+}
+
 void orchard::multiply(const MatrixProduct &product) {
   BatchedProduct batch{};
   batch.first = product;

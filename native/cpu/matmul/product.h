@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../nest.h"
+#include "epilogue.h"
 
 namespace orchard {
 
@@ -35,12 +36,23 @@ struct MatrixProduct {
   int64_t m, n, k;
   double alpha, beta;
   Matrix a, b, out, input;
+  Epilogue *epilogue = nullptr; // optional
 
   bool has_input() const { return beta != 0; }
   double operations() const { return 2.0 * double(m) * double(n) * double(k); }
-  // Returns the same product, written as outᵀ = bᵀ aᵀ.
+  // Returns the same product, written as outᵀ = bᵀ aᵀ, without the epilogue.
   MatrixProduct transposed() const {
-    return {dtype, n, m, k, alpha, beta, b.transposed(), a.transposed(), out.transposed(), input.transposed()};
+    return {dtype,
+            n,
+            m,
+            k,
+            alpha,
+            beta,
+            b.transposed(),
+            a.transposed(),
+            out.transposed(),
+            input.transposed(),
+            /*epilogue=*/nullptr};
   }
 };
 
@@ -58,6 +70,9 @@ struct BatchedProduct {
 };
 
 BatchedProduct read_product(const MatmulBlock &block, Operands operands);
+
+// Computes a call of "matmul". If its result is not one matrix of `m` rows, the epilogue is not taken.
+void multiply_then(const MatmulBlock &block, Operands operands, int64_t m, Epilogue &epilogue);
 
 // A single floating-point product, for use by other operations. `multiply` uses the fastest method, on all threads.
 // `multiply_here` is for the body of a parallel_for: it uses the calling thread and never a BLAS. Both throw Failure if

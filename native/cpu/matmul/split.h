@@ -29,7 +29,7 @@ template <class S, class Multiply> void multiply_parts(const MatrixProduct &p, i
   parallel_for_failing(parts, 1, [&](int64_t part, int64_t) {
     const int64_t first = part * depth;
     MatrixProduct own = p;
-    own.k = std::clamp<int64_t>(p.k - first, 0, depth), own.alpha = 1, own.beta = 0;
+    own.k = std::clamp<int64_t>(p.k - first, 0, depth), own.alpha = 1, own.beta = 0, own.epilogue = nullptr;
     own.a.data = reinterpret_cast<char *>(const_cast<S *>(element_of<S>(p.a, 0, first)));
     own.b.data = reinterpret_cast<char *>(const_cast<S *>(element_of<S>(p.b, first, 0)));
     own.out = {reinterpret_cast<char *>(sums.data() + part * size), p.n, 1};

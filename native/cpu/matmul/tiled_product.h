@@ -58,6 +58,7 @@ public:
         is_plain_(p_.alpha == 1 && !p_.has_input() && p_.out.column_stride == 1) {}
 
   void run() {
+    if (p_.epilogue) p_.epilogue->is_taken = true;
     const int64_t panels = divided_up(p_.n, side),
                   block = std::clamp<int64_t>(panel_bytes / 2 / std::max<int64_t>(tile_, 1), 1, panels);
     Scratch<uint16_t> packed(block * tile_);
@@ -110,6 +111,9 @@ private:
         method_.multiply(rows_of(tile, rows + (tile - block.tile) * tile_), panels, steps_, sums);
         finish_tile(tile * side, panel * side, sums);
       }
+    if (p_.epilogue)
+      p_.epilogue->run(p_.epilogue->context, {block.tile * side, std::min(block.end_tile * side, p_.m),
+                                              block.panel * side, std::min(block.end_panel * side, p_.n)});
   }
 
   // Tiles without padding rows are read in place, if the method supports it.

@@ -9,7 +9,7 @@ import type { Entry } from "../recording.ts";
 import type { ProgramDraw, ProgramFacts, ReplayOptions } from "../replay.ts";
 import { bytesMoved, type Planned } from "./dispatches.ts";
 import { type Fused, fuse, unfused } from "./fuse.ts";
-import type { DeviceCall, DeviceRecording } from "./recording.ts";
+import type { DeviceCall, DeviceFacts } from "./recording.ts";
 import { usesOf } from "./uses.ts";
 
 /** A binding that each replay writes. */
@@ -51,7 +51,11 @@ export class DeviceProgram implements ProgramFacts {
   private readonly constants: MetalMemory[] = [];
 
   /** @param isMoving whether an entry's memory may differ in each replay */
-  constructor(recording: DeviceRecording, isMoving: (entry: Entry) => boolean, { isFused, isFast }: Fusing) {
+  constructor(
+    recording: Pick<DeviceFacts, "calls" | "entries" | "draws">,
+    isMoving: (entry: Entry) => boolean,
+    { isFused, isFast }: Fusing,
+  ) {
     const { draws } = recording;
     this.calls = recording.calls;
     const accesses = this.calls.map(({ operands, writes }) => ({

@@ -78,6 +78,12 @@ export interface DeviceStart {
   readonly changing: Iterable<Tensor>;
 }
 
+/** The parts of a recording that a program needs. */
+export type DeviceFacts = Pick<
+  DeviceRecording,
+  ("calls" | "entries" | "parameters" | "checks" | "changes" | "draws" | "steps") | ("liveEntries" | "advances")
+>;
+
 export class DeviceRecording extends Tracking implements Recorded {
   readonly calls: DeviceCall[] = [];
   readonly entries: Entry[] = [];
@@ -121,7 +127,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     const entries = bound.map(({ tensor, access }) => this.entryOf(tensor, access, call, written));
     const own = block.slice();
     const inline = inlineOf(own);
-    const bindings = placesOf(own, "bindings", layouts.binding);
+    const bindings = bindingsIn(own);
     for (const [at, place] of bindings.entries())
       setBinding(own, place, this.known.get(memoryOf(bound[at].tensor))?.base ?? 0);
     this.calls.push({
@@ -289,6 +295,9 @@ export function placesOf(block: Uint8Array, span: "bindings" | "inlineBytes", { 
   const [start, bytes] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
   return Array.from({ length: bytes / size }, (_, index) => start + index * size);
 }
+
+/** Returns the byte offsets of the bindings in a block. */
+export const bindingsIn = (block: Uint8Array): number[] => placesOf(block, "bindings", layouts.binding);
 
 /** Clears a binding's handle, and makes its offset relative to `base`. */
 function setBinding(block: Uint8Array, place: number, base: number): void {

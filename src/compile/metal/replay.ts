@@ -11,12 +11,27 @@ import { reachOf } from "../../tensor/reach.ts";
 import { type DeferredCheck, Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import type { Entry } from "../recording.ts";
-import { lastingEntries, Replay, type ReplayOptions, RUN_PLAINLY, type Seam, type Taken } from "../replay.ts";
+import {
+  lastingEntries,
+  Replay,
+  type ReplayOptions,
+  type ReplayParts,
+  RUN_PLAINLY,
+  type Saved,
+  type Seam,
+  unsaved,
+} from "../replay.ts";
 import { scalarArray } from "../tracking.ts";
 import { leavesOf } from "../tree.ts";
 import { deviceDifference } from "./difference.ts";
 import { DeviceProgram } from "./program.ts";
-import { type Change, DeviceRecording, type LiveParameters, type PositionCheck } from "./recording.ts";
+import {
+  type Change,
+  type DeviceFacts,
+  DeviceRecording,
+  type LiveParameters,
+  type PositionCheck,
+} from "./recording.ts";
 
 /**
  * Returns the alignment in bytes that recorded kernels may rely on: four elements, or eight if they have two bytes
@@ -62,6 +77,14 @@ export const metalSeam: Seam<DeviceRecording> = {
   },
 };
 
+/** The parts of a program on metal that are stored in a file. */
+export interface SavedDispatches extends Saved {
+  readonly backend: "metal";
+  readonly recording: DeviceFacts;
+  readonly isFused: boolean;
+  readonly isFast: boolean;
+}
+
 /** Memory of a tensor from outside the function. */
 interface Outer {
   readonly entry: number;
@@ -69,7 +92,7 @@ interface Outer {
   readonly storage: () => Storage;
 }
 
-class MetalReplay extends Replay {
+export class MetalReplay extends Replay {
   readonly program: DeviceProgram;
   private readonly context = metalContext();
   /** Entries that get new memory in each replay, including those with contents that JavaScript computed. */
@@ -85,7 +108,10 @@ class MetalReplay extends Replay {
   private readonly spares: (MetalMemory | null)[];
   private readonly outcome = new BigUint64Array(3);
 
-  constructor(taken: Taken<DeviceRecording>, options: ReplayOptions) {
+  constructor(
+    private readonly taken: ReplayParts & { readonly recording: DeviceFacts },
+    private readonly options: ReplayOptions,
+  ) {
     super(taken, options);
     const { recording, result, gradients } = taken;
     const { entries, changes, steps, parameters, checks, calls } = recording;
@@ -251,6 +277,15 @@ class MetalReplay extends Replay {
         );
       },
     });
+  }
+
+  /** Describes the program for a file. @throws {CompileError} `unsaved` */
+  override describe(): SavedDispatches {
+    const { recording } = this.taken;
+    if (this.steps.length > 0) throw unsaved("it calls step() of an optimizer");
+    if (this.changesGradients) throw unsaved("it sets gradients");
+    const { isFused, isFast } = this.options;
+    return { backend: "metal", recording, advances: this.advances, result: this.result, isFused, isFast };
   }
 
   override dispose(): void {

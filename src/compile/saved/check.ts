@@ -10,12 +10,12 @@ export type Fail = (message: string) => never;
 
 const MOST_DEPTH = 64;
 
-const isWhole = (value: unknown, below = Number.MAX_SAFE_INTEGER): value is number =>
+export const isWhole = (value: unknown, below = Number.MAX_SAFE_INTEGER): value is number =>
   Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < below;
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Returns the first and the last element of a layout, from the start of its memory; null if it has none. */
@@ -82,7 +82,13 @@ export interface Sizes {
 }
 
 /** Checks a result's tensor: that its elements are in its memory. */
-export function checkLeaf(value: unknown, inputs: readonly SavedLayout[], json: SavedJson, sizes: Sizes, fail: Fail) {
+export function checkLeaf(
+  value: unknown,
+  inputs: readonly SavedLayout[],
+  json: Pick<SavedJson, "results">,
+  sizes: Sizes,
+  fail: Fail,
+): SavedLeaf {
   if (!isRecord(value)) return fail("a result is not an object");
   const { from, index } = value;
   const layout = checkLayout(value["layout"], fail, from === "input");
@@ -203,6 +209,12 @@ export function checkInstructions(
       for (let at = 0; at < ordinal.operands; at++)
         checkSize(start + row * stride + ordinal.length + at, reader.next(bytes.length, -1));
   };
+  const product = () => {
+    const { operands, length, doubles } = blockOf(1);
+    const start = startOf(doubles);
+    for (let at = 0; at < operands; at++) checkSize(start + length + at, reader.next(bytes.length, -1));
+    fused();
+  };
   const fused = () => {
     const [calls] = [reader.next(1 << 20), reader.next(limit), reader.next(1 << 20, 1), reader.next(1 << 20, 1)];
     const locals = reader.next(1 << 10);
@@ -220,8 +232,9 @@ export function checkInstructions(
   };
   let count = 0;
   for (; !reader.isAtEnd; count++) {
-    const code = reader.next(3);
+    const code = reader.next(4);
     if (code === 0) call();
+    else if (code === 3) product();
     else if (code === 2) fused();
     else {
       const [first, second] = [reader.next(bytes.length), reader.next(bytes.length)];

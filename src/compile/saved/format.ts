@@ -10,7 +10,7 @@ import type { Layout, Tree } from "../tree.ts";
 export const METADATA_NAME = "orchard.program";
 
 /** The version of the format. */
-export const VERSION = 1;
+export const VERSION = 2;
 
 /** A tensor of a saved result. */
 export type SavedLeaf = { readonly layout: SavedLayout } & (
@@ -20,9 +20,10 @@ export type SavedLeaf = { readonly layout: SavedLayout } & (
 
 export type SavedLayout = Pick<Layout, "shape" | "strides" | "offset"> & { readonly dtype: DType };
 
-/** The JSON of a program. */
+/** The JSON of a program on cpu. */
 export interface SavedJson {
   readonly version: number;
+  readonly backend: "cpu";
   /** The fingerprint of the cpu dylib's functions. */
   readonly library: string;
   readonly inputs: Tree<SavedLayout>;
@@ -32,7 +33,7 @@ export interface SavedJson {
   readonly state: number;
   readonly constants: number;
   /** The bytes of each result, and whether the file stores its contents. */
-  readonly results: readonly { readonly bytes: number; readonly hasContents: boolean }[];
+  readonly results: readonly { readonly bytes: number; readonly hasContents?: boolean }[];
   readonly draws: readonly { readonly ahead: number; readonly places: readonly number[] }[];
   /** The number of random calls. */
   readonly advance: number;
@@ -59,4 +60,21 @@ export function valueFrom(text: string): unknown {
   if (Object.hasOwn(words, text)) return words[text];
   if (text.startsWith('"')) return text.slice(1);
   return /^-?\d+n$/.test(text) ? BigInt(text.slice(0, -1)) : Number(text);
+}
+
+export const layoutFrom = ({ dtype, shape, strides, offset }: SavedLayout): Layout => ({
+  dtype,
+  shape,
+  strides,
+  offset,
+  start: 0,
+  count: 0,
+});
+
+/** Returns a copy of a tree with converted leaves. Other values are parsed from their text. */
+export function withValues<From, To>(tree: Tree<From>, leafOf: (leaf: From) => To): Tree<To> {
+  if (tree.kind === "leaf") return { kind: "leaf", leaf: leafOf(tree.leaf) };
+  if (tree.kind === "value") return { kind: "value", value: valueFrom(tree.value as string) };
+  const items = tree.items.map((item) => withValues(item, leafOf));
+  return tree.kind === "array" ? { kind: "array", items } : { kind: "object", keys: tree.keys, items };
 }

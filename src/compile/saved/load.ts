@@ -27,17 +27,20 @@ import {
   checkTree,
   type Fail,
   inputBytes,
+  isWhole,
   slotBytes,
 } from "./check.ts";
+import { digestOf, kernelFingerprint, type SavedDevice } from "./device.ts";
 import {
+  layoutFrom,
   libraryFingerprint,
   METADATA_NAME,
   type SavedJson,
-  type SavedLayout,
   type SavedLeaf,
   VERSION,
-  valueFrom,
+  withValues,
 } from "./format.ts";
+import { LoadedDevice } from "./load_device.ts";
 
 /** A function from {@link loadProgram}. */
 export interface LoadedProgram {
@@ -67,14 +70,57 @@ const loadParameters = parameters("loadProgram", { path: operand(aPath) });
 export function loadProgram(path: string): LoadedProgram;
 export function loadProgram(...values: unknown[]): LoadedProgram {
   const { path } = loadParameters(values);
-  const why = whyUnavailable("cpu");
-  if (why !== undefined)
-    throw new BackendError("loadProgram", "unavailable", `loaded programs require the cpu backend: ${why}`);
-  const program = new Loaded(path);
+  const program = load(path);
   return Object.assign((...given: unknown[]) => program.call(given), { dispose: () => program.dispose() });
 }
 
-class Loaded {
+function load(path: string): LoadedCalls | LoadedDevice {
+  const fail: Fail = (message) => {
+    throw new FileFormatError("loadProgram", "damaged", path, message);
+  };
+  using file = openFor("loadProgram", path);
+  const text = file.metadata[METADATA_NAME];
+  if (text === undefined) throw new FileFormatError("loadProgram", "notAProgram", path, "it has no program");
+  const json = parseJson(text, (_, message) => new FileFormatError("loadProgram", "damaged", path, message));
+  const { version, backend } = (json ?? {}) as Partial<SavedJson>;
+  if (version !== VERSION)
+    throw new CompileError(
+      "loadProgram",
+      "version",
+      `expected a program of version ${VERSION}, got ${version}; save it again`,
+    );
+  if ((backend as string) !== "cpu" && (backend as string) !== "metal") fail("it names no backend");
+  const why = whyUnavailable(backend!);
+  if (why !== undefined)
+    throw new BackendError("loadProgram", "unavailable", `the program requires the ${backend} backend: ${why}`);
+  const bytesAt = (name: string): Uint8Array => (file.has(name) ? copied(file.bytes(name)) : fail(`it has no ${name}`));
+  const all = (name: string, count: unknown): Uint8Array[] => {
+    if (!isWhole(count, file.names.length + 1)) return fail(`it has no ${name}.${file.names.length}`);
+    return Array.from({ length: count }, (_, at) => bytesAt(`${name}.${at}`));
+  };
+  return backend === "cpu" ? new LoadedCalls(json, { bytesAt, all }, fail) : loadDevice(json, { bytesAt, all }, fail);
+}
+
+/** Reads tensors of a file as bytes. */
+interface Bytes {
+  readonly bytesAt: (name: string) => Uint8Array;
+  /** Reads the tensors `name.0`, `name.1`, … */
+  readonly all: (name: string, count: unknown) => Uint8Array[];
+}
+
+function loadDevice(json: unknown, { bytesAt, all }: Bytes, fail: Fail): LoadedDevice {
+  const device = json as SavedDevice;
+  const blocks = bytesAt("blocks");
+  if (digestOf(device, blocks) !== device.digest) fail("its digest differs");
+  if (kernelFingerprint(device.calls) !== device.library) throw otherLibrary("metal backend, whose kernels differ");
+  return new LoadedDevice(
+    device,
+    { blocks, state: all("state", device.state), constants: all("constant", device.constants) },
+    fail,
+  );
+}
+
+class LoadedCalls {
   private readonly json: SavedJson;
   private readonly inputs: Tree<Layout>;
   private readonly result: Tree<SavedLeaf>;
@@ -95,17 +141,8 @@ class Loaded {
   private arena: Memory | null;
   private isDisposed = false;
 
-  constructor(path: string) {
-    const fail: Fail = (message) => {
-      throw new FileFormatError("loadProgram", "damaged", path, message);
-    };
-    using file = openFor("loadProgram", path);
-    const text = file.metadata[METADATA_NAME];
-    if (text === undefined) throw new FileFormatError("loadProgram", "notAProgram", path, "it has no program");
-    const json = parseJson(text, (_, message) => new FileFormatError("loadProgram", "damaged", path, message));
-    checkVersion(json);
-    const bytesAt = (name: string): Uint8Array =>
-      file.has(name) ? copied(file.bytes(name)) : fail(`it has no ${name}`);
+  constructor(json: unknown, { bytesAt, all }: Bytes, fail: Fail) {
+    if ((json as SavedJson).library !== libraryFingerprint()) throw otherLibrary("cpu backend, whose functions differ");
     const [words, blocks] = [bytesAt("words"), bytesAt("blocks")];
     if (words.length % 4 !== 0 || blocks.length % 8 !== 0) fail("its instructions are cut off");
     this.words = new Int32Array(words.buffer, 0, words.length / 4);
@@ -114,10 +151,6 @@ class Loaded {
     const inputs = checkTree(this.json.inputs, (leaf) => checkLayout(leaf, fail), fail);
     this.inputs = withValues(inputs, layoutFrom);
     const layouts = leavesOf(inputs);
-    const all = (name: string, count: number) => {
-      if (count > file.names.length) fail(`it has no ${name}.${file.names.length}`);
-      return Array.from({ length: count }, (_, at) => bytesAt(`${name}.${at}`));
-    };
     const [state, constants] = [all("state", this.json.state), all("constant", this.json.constants)];
     const lengths = (list: readonly Uint8Array[]) => list.map(({ length }) => length);
     const sizes = { inputs: layouts.map(inputBytes), state: lengths(state), constants: lengths(constants) };
@@ -221,39 +254,12 @@ class Loaded {
   }
 }
 
-/** @throws {CompileError} `version` or `otherLibrary` */
-function checkVersion(json: unknown): void {
-  const { version, library } = (json ?? {}) as Partial<SavedJson>;
-  if (version !== VERSION)
-    throw new CompileError(
-      "loadProgram",
-      "version",
-      `expected a program of version ${VERSION}, got ${version}; save it again`,
-    );
-  if (library !== libraryFingerprint())
-    throw new CompileError(
-      "loadProgram",
-      "otherLibrary",
-      "the program was saved with another version of the cpu backend, whose functions differ; save it again",
-    );
-}
-
-const layoutFrom = ({ dtype, shape, strides, offset }: SavedLayout): Layout => ({
-  dtype,
-  shape,
-  strides,
-  offset,
-  start: 0,
-  count: 0,
-});
-
-/** Returns a copy of a tree with converted leaves. Other values are parsed from their text. */
-function withValues<From, To>(tree: Tree<From>, leafOf: (leaf: From) => To): Tree<To> {
-  if (tree.kind === "leaf") return { kind: "leaf", leaf: leafOf(tree.leaf) };
-  if (tree.kind === "value") return { kind: "value", value: valueFrom(tree.value as string) };
-  const items = tree.items.map((item) => withValues(item, leafOf));
-  return tree.kind === "array" ? { kind: "array", items } : { kind: "object", keys: tree.keys, items };
-}
+const otherLibrary = (what: string): CompileError =>
+  new CompileError(
+    "loadProgram",
+    "otherLibrary",
+    `the program was saved with another version of the ${what}; save it again`,
+  );
 
 /** Copies the bytes of a tensor of a file. */
 function copied(tensor: Tensor): Uint8Array {

@@ -4,8 +4,10 @@ import { defaultGenerator } from "../../random/generator.ts";
 import { allocateHost } from "../../tensor/memory.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { type ResultLeaf, type SavedParts, unsaved } from "../replay.ts";
-import type { Layout, Tree } from "../tree.ts";
+import type { SavedDispatches } from "../metal/replay.ts";
+import { type ResultLeaf, type Saved, type SavedParts, unsaved } from "../replay.ts";
+import { type Layout, leavesOf, type Tree } from "../tree.ts";
+import { deviceParts, digestOf, kernelFingerprint, type SavedDevice } from "./device.ts";
 import {
   libraryFingerprint,
   METADATA_NAME,
@@ -17,12 +19,18 @@ import {
 } from "./format.ts";
 
 /** Saves a program. @throws {CompileError} `unsaved` @throws {FileError} */
-export async function saveProgram(path: string, parts: SavedParts, inputs: Tree<Layout>): Promise<void> {
+export const saveProgram = (path: string, parts: Saved, inputs: Tree<Layout>): Promise<void> =>
+  parts.backend === "cpu"
+    ? saveCalls(path, parts as SavedParts, inputs)
+    : saveDispatches(path, parts as SavedDispatches, inputs);
+
+async function saveCalls(path: string, parts: SavedParts, inputs: Tree<Layout>): Promise<void> {
   const { words, blocks, arenaBytes, slots, draws, advances, results } = parts;
   if (advances.some(({ generator }) => generator !== defaultGenerator))
     throw unsaved("it uses a generator other than the default one");
   const json: SavedJson = {
     version: VERSION,
+    backend: "cpu",
     library: libraryFingerprint(),
     arenaBytes,
     slots,
@@ -41,6 +49,31 @@ export async function saveProgram(path: string, parts: SavedParts, inputs: Tree<
   await saveSafetensors(path, tensors, { metadata: { [METADATA_NAME]: JSON.stringify(json) } });
 }
 
+async function saveDispatches(path: string, parts: SavedDispatches, inputs: Tree<Layout>): Promise<void> {
+  const { json, state, constants, blocks } = deviceParts(parts);
+  const { entries } = parts.recording;
+  const library = kernelFingerprint(json.calls);
+  if (library === undefined) throw unsaved("it calls a kernel that is not built in");
+  const result = mapped(parts.result, (leaf) => savedLeaf(leaf, { results: entries, state }));
+  const all: SavedDevice = {
+    version: VERSION,
+    backend: "metal",
+    library,
+    inputs: mapped(inputs, plainLayout),
+    firsts: leavesOf(inputs).map(({ offset, start }) => offset - start),
+    result,
+    ...json,
+    state: state.length,
+    constants: constants.length,
+    digest: "",
+  };
+  const text = JSON.stringify({ ...all, digest: digestOf(all, blocks) });
+  const tensors: Record<string, Tensor> = { blocks: tensorOf(blocks, "uint8") };
+  for (const [at, storage] of state.entries()) tensors[`state.${at}`] = tensorOf(storage.hostBytes(), "uint8");
+  for (const [at, bytes] of constants.entries()) tensors[`constant.${at}`] = tensorOf(bytes, "uint8");
+  await saveSafetensors(path, tensors, { metadata: { [METADATA_NAME]: text } });
+}
+
 const plainLayout = ({ dtype, shape, strides, offset, start }: Layout, isInput = true): SavedLayout => ({
   dtype,
   shape: [...shape],
@@ -48,12 +81,12 @@ const plainLayout = ({ dtype, shape, strides, offset, start }: Layout, isInput =
   offset: isInput ? start : offset,
 });
 
-function savedLeaf(leaf: ResultLeaf, { results, state }: SavedParts): SavedLeaf {
+function savedLeaf(leaf: ResultLeaf, { results, state }: Pick<SavedParts, "results" | "state">): SavedLeaf {
   const layout = plainLayout(leaf.layout, false);
   if (leaf.from === "entry") return { layout, from: "result", index: results.indexOf(leaf.entry) };
   if (leaf.from === "input") return { layout, from: "input", index: leaf.index, isSame: leaf.isSame };
   if (leaf.from === "gradient") throw unsaved("it returns a gradient");
-  const index = state.indexOf(leaf.tensor.storage);
+  const index = state.indexOf(leaf.from === "state" ? leaf.storage : leaf.tensor.storage);
   if (index < 0) throw unsaved("it returns a tensor of the surrounding code that it does not use");
   return { layout, from: "state", index };
 }
