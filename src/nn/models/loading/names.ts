@@ -158,7 +158,7 @@ function* queryKeyNormsOf(attention: LayerDescription["attention"]): Generator<s
     else for (let head = 0; head < count; head++) yield `attention.${part}.norms.${head}`;
 }
 
-/** Whether the checkpoints of a fused preset have separate projections. A GGUF file's projections are fused as it says. */
+/** Whether checkpoints of a fused preset have separate projections. A GGUF file says whether it has fused ones. */
 const hasSeparateProjections = (name: ArchitectureName, style: Style): boolean =>
   style !== "gguf" && rowOf(name).fused !== true && !rowOf(name).groupedHeads;
 
