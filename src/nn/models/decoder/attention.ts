@@ -172,9 +172,11 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(this.gatedBy(x, stepped));
     const positions = given ?? cache?.positionsOf(x.shape[1]) ?? 0;
+    const isAfter = this.#description.queryKeyNorm === "rotatedHead";
     const rotated = (projected: Tensor, norm: HeadNorm | null) => {
-      const heads = this.split(projected, norm);
-      return this.unit(rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths));
+      const heads = this.split(projected, isAfter ? null : norm);
+      const turned = this.unit(rotation ? ropeOf(heads, { ...rotation }) : rotate(heads, rope, positions, lengths));
+      return isAfter && norm ? norm.forward(turned) : turned;
     };
     const valueWidth = this.#description.latent?.valueWidth;
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, this.valueNorm(), valueWidth) };
@@ -270,6 +272,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       this.latent ||
       this.#description.alibi ||
       this.#description.rotatedNorm ||
+      this.#description.queryKeyNorm === "rotatedHead" ||
       this.#description.sharing ||
       cache.position + q.shape[1] > (this.#description.chunk ?? Infinity) ||
       this.isTempered(cache, q.shape[1]) ||

@@ -214,10 +214,11 @@ export interface AttentionDescription {
   /** Whether queries, keys and values are one projection, in this order. Default false. */
   readonly fused?: boolean | undefined;
   /**
-   * Normalizes queries and keys: RMSNorm of each head, or of all heads together; LayerNorm of each head with one weight
-   * and bias (`"headLayerNorm"`), or with a weight for each head (`"headLayerNorms"`). Default: none.
+   * Normalizes queries and keys: RMSNorm of each head before or after its rotation (`"head"`, `"rotatedHead"`), or of
+   * all heads together; LayerNorm of each head with one weight and bias (`"headLayerNorm"`), or with a weight for each
+   * head (`"headLayerNorms"`). Default: none.
    */
-  readonly queryKeyNorm?: "head" | "all" | "headLayerNorm" | "headLayerNorms" | undefined;
+  readonly queryKeyNorm?: "head" | "rotatedHead" | "all" | "headLayerNorm" | "headLayerNorms" | undefined;
   /** Whether each head of queries and keys is normalized by RMSNorm without a weight after rotation. Default false. */
   readonly rotatedNorm?: boolean | undefined;
   /** Whether each head has a learned score that enters the softmax without a value. Default false. */

@@ -44,6 +44,7 @@ export function newHeadNorm(
 ): HeadNorm {
   switch (kind) {
     case "head":
+    case "rotatedHead":
       return new RMSNorm(headWidth, options);
     case "all":
       return new RMSNorm(heads * headWidth, options);

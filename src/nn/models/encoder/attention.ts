@@ -16,7 +16,7 @@ import { rotate } from "../decoder/rotation.ts";
 import type { EncoderAttentionDescription } from "./description.ts";
 import { type Distances, distanceScores } from "./distances.ts";
 import { type GridRotation, rotateOnGrid } from "./grid_rotation.ts";
-import type { Packing } from "./packing.ts";
+import { type Packing, packed, unpacked } from "./packing.ts";
 
 /** @internal Inputs that all blocks of an encoder share in one call. */
 export interface EncoderInputs {
@@ -26,7 +26,10 @@ export interface EncoderInputs {
   readonly bias: Tensor | undefined;
   /** DeBERTa's embeddings of distances. */
   readonly distances: Distances | undefined;
-  /** The texts that one row packs, which do not attend to each other. Default: each row is a text. */
+  /**
+   * The texts that one row packs, which do not attend to each other. Default: each row is a text. With `bias` or
+   * `distances`, attention pads the texts, and `mask` is that of the padded rows.
+   */
   readonly packing?: Packing | undefined;
   /** The rotation of tokens that have a place on a grid, such as the patches of an image. Default: none. */
   readonly rotation?: GridRotation | undefined;
@@ -77,16 +80,21 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, { mask, bias, distances, packing, rotation }: EncoderInputs): Tensor {
     const { heads, headWidth, scale, window, rope, causal, alibi } = this.#description;
-    const [q, k, v] = this.project(x);
-    const [lengths, positions] = [[x.shape[1]], packing?.positions ?? 0];
+    const projections = this.project(x);
+    // scores that are computed for all pairs of tokens of a text need rows of one length
+    const padding = bias || distances ? packing : undefined;
+    const [q, k, v] = tupleOf(padding ? projections.map((each) => unpacked(each, padding)) : projections, 3);
+    const [lengths, positions] = [[q.shape[1]], (!padding && packing?.positions) || 0];
     const [queries, keys] = tupleOf(
       [q, k].map((rows) => rotateOnGrid(rotate(this.split(rows), rope, positions, lengths), rotation)),
       2,
     );
     const scores = this.scores(queries, keys, bias, distances);
-    const options = { scale, mask, window, causal, alibi, bias: scores, cuSeqlens: packing?.bounds };
+    const cuSeqlens = padding ? undefined : packing?.bounds;
+    const options = { scale, mask, window, causal, alibi, bias: scores, cuSeqlens };
     const attended = flashAttention(queries, keys, this.split(v), options);
-    return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
+    const joined = reshape(transpose(attended, 1, 2), [...q.shape.slice(0, 2), heads * headWidth]);
+    return this.output.forward(padding ? packed(joined, padding) : joined);
   }
 
   private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {

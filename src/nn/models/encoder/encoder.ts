@@ -31,7 +31,7 @@ import { bucketScores, distanceIndices } from "./distances.ts";
 import { EncoderEmbeddings } from "./embeddings.ts";
 import { EncoderHead } from "./head.ts";
 import type { EncoderLabels } from "./labels.ts";
-import { packed, packingOf, unpacked } from "./packing.ts";
+import { type Packing, packed, packingOf, unpacked } from "./packing.ts";
 import type { SentenceHead } from "./sentence.ts";
 
 /** Optional inputs of an {@link Encoder}. */
@@ -207,10 +207,9 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     if (this.decoder) return decodedStates(this.decoder, tokens, lengths);
     return tidy(() => {
       const embedded = this.embeddings!.forward(tokens, tokenTypes);
-      // scores that are computed for all pairs of tokens of a text need rows of one length
-      const packing = this.#description.distances ? undefined : packingOf(lengths, tokens.shape[1]);
+      const packing = packingOf(lengths, tokens.shape[1]);
       let x = packing ? packed(embedded, packing) : embedded;
-      const inputsOf = packing ? () => ({ ...plainInputs, packing }) : this.blockInputs(tokens.shape[1], lengths);
+      const inputsOf = this.blockInputs(tokens.shape[1], lengths, packing);
       for (const index of this.#description.order) x = this.blocks[index].forward(x, inputsOf(index));
       const states = this.finalNorm ? this.finalNorm.forward(x) : x;
       return packing ? unpacked(states, packing) : states;
@@ -218,21 +217,24 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
   }
 
   /** Returns the inputs of a block by its index. */
-  private blockInputs(count: number, lengths: readonly number[] | undefined): (block: number) => BlockInputs {
+  private blockInputs(
+    count: number,
+    lengths: readonly number[] | undefined,
+    packing: Packing | undefined,
+  ): (block: number) => BlockInputs {
     const { distances } = this.#description;
-    const hasPadding = lengths?.some((length) => length < count) === true;
-    const mask = hasPadding ? unsqueeze(unsqueeze(textMask(lengths, count), 1), 1) : undefined;
+    if (!distances) return () => ({ ...plainInputs, packing });
+    const mask = packing ? unsqueeze(unsqueeze(textMask(lengths!, count), 1), 1) : undefined;
     if (distances?.kind === "buckets") {
       const scores = (table: Embedding) =>
         bucketScores(table, { ...distances, queries: count, keys: count, bothWays: true });
       const bias = this.distanceEmbedding ? scores(this.distanceEmbedding) : undefined;
-      return (block) => ({ mask, bias: bias ?? scores(this.distanceEmbeddings[block]), distances: undefined });
+      return (block) => ({ mask, packing, bias: bias ?? scores(this.distanceEmbeddings[block]), distances: undefined });
     }
-    if (!distances) return () => ({ ...plainInputs, mask });
     const embeddings = unsqueeze(this.distanceEmbedding!.weight, 0);
     const normalized = this.distanceNorm ? this.distanceNorm.forward(embeddings) : embeddings;
     const shared = { embeddings: normalized, ...distanceIndices(count, distances) };
-    return () => ({ mask, bias: undefined, distances: shared });
+    return () => ({ mask, packing, bias: undefined, distances: shared });
   }
 
   private checkTokens(tokens: Tensor): void {

@@ -11,6 +11,7 @@ import type {
 } from "../decoder/description.ts";
 import { type Architecture, type ArchitectureName, type Described, rowOf } from "./architectures.ts";
 import { completed } from "./config_fields.ts";
+import { ggufAliases } from "./gguf_aliases.ts";
 import { type GgufContext, ggufConfigs } from "./gguf_configs.ts";
 import { ofText, unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";
@@ -62,6 +63,9 @@ const reordered: ReadonlySet<ArchitectureName> = new Set([
 /** Architectures whose weights of experts llama.cpp does not divide by their sum. */
 const unnormalized: ReadonlySet<ArchitectureName> = new Set(["qwen2_moe", "olmoe"]);
 
+/** Further architectures by llama.cpp's names. */
+export const furtherGguf = { ...ggufConfigs, ...ggufAliases };
+
 /** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
 
@@ -86,11 +90,11 @@ export function describeGguf(file: GgufReader): Described {
     architecture !== undefined && Object.hasOwn(ggufArchitectures, architecture)
       ? ggufArchitectures[architecture]
       : undefined;
-  const isFurther = architecture !== undefined && Object.hasOwn(ggufConfigs, architecture);
+  const isFurther = architecture !== undefined && Object.hasOwn(furtherGguf, architecture);
   if (name === undefined && !isFurther)
     throw unknownArchitecture(file.path, "general.architecture", architecture, [
       ...Object.keys(ggufArchitectures),
-      ...Object.keys(ggufConfigs),
+      ...Object.keys(furtherGguf),
     ]);
   const prefix = `${architecture}.`;
   const fields = Object.entries(file.metadata)
@@ -106,14 +110,20 @@ export function describeGguf(file: GgufReader): Described {
 
 /** Describes an architecture by the fields of its config, with the parts and the rotation that the file has. */
 function describeFurther(architecture: string, context: GgufContext): Described {
-  const { name: named, config } = ggufConfigs[architecture];
+  const { name: named, config, layer: changed } = furtherGguf[architecture];
   const name = typeof named === "function" ? named(context) : named;
   const fields = Object.entries(config(context)).filter(([, value]) => value !== undefined);
   const own = { ...context, name };
   const description = ofText(name, completed(name, context.settings.with(new Map(fields))));
   return {
     name,
-    description: { ...description, layers: description.layers.map((layer, at) => adapted(own, layer, at)) },
+    description: {
+      ...description,
+      layers: description.layers.map((layer, at) => {
+        const all = adapted(own, layer, at);
+        return changed?.(all, context) ?? all;
+      }),
+    },
   };
 }
 

@@ -5,11 +5,12 @@
  */
 import type { GgufReader } from "../../../io/gguf/file.ts";
 import { erf } from "../../../ops/elementwise/erf.reference.ts";
+import type { LayerDescription } from "../decoder/description.ts";
 import type { ArchitectureName } from "./architectures.ts";
 import type { Settings } from "./settings.ts";
 
 /** The fields of a `config.json`. */
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** A file, and its settings, whose keys lack the architecture's prefix. */
 export interface GgufContext {
@@ -18,9 +19,11 @@ export interface GgufContext {
 }
 
 /** An architecture, and how its config follows from a file. */
-interface GgufConfig {
+export interface GgufConfig {
   readonly name: ArchitectureName | ((context: GgufContext) => ArchitectureName);
   readonly config: (context: GgufContext) => Fields;
+  /** Changes a layer in ways that no field of the config states. */
+  readonly layer?: (layer: LayerDescription, context: GgufContext) => LayerDescription;
 }
 
 /** Whether each block has a tensor. */
@@ -28,10 +31,10 @@ function eachHas({ file, settings }: GgufContext, tensor: string): boolean[] {
   return Array.from({ length: settings.whole("block_count") }, (_, index) => file.has(`blk.${index}.${tensor}`));
 }
 
-const anyHas = (context: GgufContext, tensor: string): boolean => eachHas(context, tensor).includes(true);
+export const anyHas = (context: GgufContext, tensor: string): boolean => eachHas(context, tensor).includes(true);
 
 /** The fields of all architectures. */
-function common({ file, settings }: GgufContext): Fields {
+export function common({ file, settings }: GgufContext): Fields {
   return {
     vocab_size: file.has("token_embd.weight") ? file.info("token_embd.weight").shape[0] : settings.whole("vocab_size"),
     ...{ hidden_size: settings.whole("embedding_length"), num_hidden_layers: settings.whole("block_count") },
@@ -47,7 +50,7 @@ const most = (settings: Settings, name: string): number | undefined => {
 };
 
 /** The fields of attention and of a feed-forward with RMSNorm. */
-function llama(context: GgufContext): Fields {
+export function llama(context: GgufContext): Fields {
   const { settings } = context;
   return {
     ...common(context),
@@ -58,17 +61,19 @@ function llama(context: GgufContext): Fields {
 }
 
 /** One size of feed-forwards, or a list if layers differ. */
-function hiddenOf({ settings }: GgufContext): unknown {
+export function hiddenOf({ settings }: GgufContext): unknown {
   const value = settings.get("feed_forward_length");
   return Array.isArray(value) && new Set(value).size === 1 ? value[0] : value;
 }
 
-const heads = (settings: Settings): Fields => ({
+export const heads = (settings: Settings): Fields => ({
   num_attention_heads: most(settings, "attention.head_count"),
   num_key_value_heads: most(settings, "attention.head_count_kv") ?? most(settings, "attention.head_count"),
 });
 
-const headWidth = (settings: Settings): Fields => ({ head_dim: settings.wholeIfAny("attention.key_length") ?? null });
+export const headWidth = (settings: Settings): Fields => ({
+  head_dim: settings.wholeIfAny("attention.key_length") ?? null,
+});
 
 /** Names of DeepSeek-V3's experts, which other architectures share. */
 function experts(context: GgufContext): Fields {
@@ -360,7 +365,7 @@ function mistral3(context: GgufContext): Fields {
   };
 }
 
-const layerNorm = (context: GgufContext): number => context.settings.positive("attention.layer_norm_epsilon");
+export const layerNorm = (context: GgufContext): number => context.settings.positive("attention.layer_norm_epsilon");
 
 /** The further architectures by llama.cpp's names. */
 export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {

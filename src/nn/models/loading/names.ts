@@ -158,6 +158,10 @@ function* queryKeyNormsOf(attention: LayerDescription["attention"]): Generator<s
     else for (let head = 0; head < count; head++) yield `attention.${part}.norms.${head}`;
 }
 
+/** Whether checkpoints of a fused preset have separate projections. A GGUF file says whether it has fused ones. */
+const hasSeparateProjections = (name: ArchitectureName, style: Style): boolean =>
+  style !== "gguf" && rowOf(name).fused !== true && !rowOf(name).groupedHeads;
+
 /** The style of names in a file. */
 export type Style = "huggingFace" | "gguf";
 
@@ -174,7 +178,7 @@ export function placesOf(name: ArchitectureName, description: DecoderDescription
     ...(style === "gguf" ? ggufTops(description) : furtherTops(description)),
     ...layers.flatMap((layer, index) =>
       [...pathsOf(layer), ...gemmaPathsOf(layer)].flatMap((path) =>
-        path === "attention.queryKeyValue" && rowOf(name).fused !== true && !rowOf(name).groupedHeads
+        path === "attention.queryKeyValue" && hasSeparateProjections(name, style)
           ? projectionPlaces(names, layer, index)
           : blockPlaces(names, layer, index, path, headsOf(name, style, layer, path) ?? change(path)),
       ),
