@@ -115,8 +115,8 @@ int64_t Loop::period_of(const LoopOperand &operand) const {
   return period > 0 && period <= tile / 2 && period < count_ ? period : 0;
 }
 
-// Returns whether rows are computed run by run, along the innermost axis, so that operands with adjacent elements there
-// are read where they are, and one element that is broadcast along it is written to a buffer once.
+// Returns whether rows are computed run by run along the innermost axis. Then operands whose elements are adjacent
+// along it are read in place, and an element that is broadcast along it is written to a buffer once.
 bool Loop::goes_by_runs(const View *views) const {
   const int inner = rank_ - 1, last = operands_ - 1;
   if (rank_ < 2 || shape_[inner] < shortest_run) return false;

@@ -66,12 +66,12 @@ template <class T> struct FftKernels {
   void (*unpack)(const T *roots, int64_t h, bool inverse, T *row);
   // The inverse of `unpack`: computes to[k] for k < h, whose inverse transform has the row's pairs.
   void (*pack)(const T *roots, int64_t h, bool inverse, const T *row, T *to);
-  // Transforms up to `lanes` real rows into half spectra, and back. `work` has 4 lanes numbers per element of the
-  // passes, and for one more.
+  // Transform up to `lanes` real rows into half spectra, and back. `work` has 4 · lanes · (n + 1) numbers, where n is
+  // the length of the passes.
   void (*spectra_of_rows)(const RealPasses<T> &real, const Lines<T> &lines, T *work);
   void (*rows_of_spectra)(const RealPasses<T> &real, const Lines<T> &lines, T *work);
-  // Transforms the `inner` columns of up to `lanes` contiguous matrices. `work` has 2 lanes numbers per element of a
-  // matrix, and 4 lanes numbers per element of a column.
+  // Transforms the `inner` columns of up to `lanes` contiguous matrices. `work` has 2 · lanes numbers for each element
+  // of a matrix, and 4 · lanes for each element of a column.
   void (*planes)(const Passes<T> &passes, const Lines<T> &lines, int64_t inner, T *work);
 };
 

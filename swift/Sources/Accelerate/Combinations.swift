@@ -34,7 +34,7 @@ private func pairByScalar<T>(_ body: @escaping @Sendable (T, T, T) -> T) -> Bina
     }
 }
 
-/// `body` gets the earlier results, of which the last is at the position minus 1, and the elements.
+/// `body` gets functions for the results before `position` and for the elements.
 private func running<T: FloatingPoint>(
     _ body: @escaping @Sendable (_ before: (Int) -> T, _ element: (Int) -> T, _ step: T, _ position: Int) -> T
 ) -> VectorByScalar<T> {
