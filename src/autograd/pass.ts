@@ -235,7 +235,8 @@ function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
 }
 
 /**
- * Finds the nodes on paths to some tensors, with the targets that lead there.
+ * Finds the nodes from which a gradient reaches one of the tensors. For each node, says which of its targets lead
+ * there.
  *
  * @param nodes in the order of a pass: a node comes before the nodes that it sends gradients to
  */

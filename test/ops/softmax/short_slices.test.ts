@@ -47,7 +47,7 @@ const logSumOf = (x: Slice): number => {
   return top + Math.log(total(x.map((value) => Math.exp(value - top))));
 };
 
-/** Gradients of softmax and log-softmax by their results, with g the gradient of these. */
+/** Gradients of softmax and log-softmax; g is the gradient of their results. */
 const softmaxBack = (x: Slice, g: Slice): number[] => {
   const y = softmaxOf(x);
   const sum = total(y.map((value, k) => value * g[k]));
