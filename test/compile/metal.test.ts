@@ -282,7 +282,7 @@ test("a truncated list of dispatches returns an error status, and counts none", 
     statusNames[native.orchard_dispatches_encode(list, length, outcome)];
   expect([encode(new Uint8Array(8), 0), ...outcome]).toEqual(["ok", 0n, 0n, 0n]);
   for (const [length, block] of [
-    [4, 0n], // the list ends within a length
+    [4, 0n], // the list ends inside a length field
     [16, 9n], // a block that is longer than the list
     [16, 2n ** 63n],
     [16, 8n], // a block that contains no dispatch

@@ -47,10 +47,10 @@ template <class T> struct RealPasses {
 
 template <class T> struct FftKernels {
   int lanes;
-  // Transforms up to `lanes` rows, or adjacent columns. `work` has 4 lanes numbers per element.
+  // Transforms up to `lanes` rows, or adjacent columns. `work` has 4 · lanes numbers per element.
   void (*rows)(const Passes<T> &passes, const Lines<T> &lines, T *work);
   void (*columns)(const Passes<T> &passes, const Lines<T> &lines, T *work);
-  void (*chirped_rows)(const Chirp<T> &chirp, const Lines<T> &lines, T *work); // 4 lanes numbers per padded element
+  void (*chirped_rows)(const Chirp<T> &chirp, const Lines<T> &lines, T *work); // 4 · lanes numbers per padded element
   // The two steps of a split transform of one row, for one block of columns, and of rows. `between` has the elements
   // after the first step: [a, rounded up to whole blocks][blocks of b][2][lanes].
   void (*split_columns)(const Split<T> &split, const Lines<T> &row, int64_t block, T *between, T *work);

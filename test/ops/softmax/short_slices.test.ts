@@ -141,7 +141,7 @@ test.each(dtypes)("softmax and logSoftmax of %s are accurate", (dtype) => {
   expect(random.next()).toBeLessThan(1);
 });
 
-/** Normalized elements, and the gradient of x for the gradient v of these. */
+/** Returns normalized elements `n`, and `back`, which maps the gradient of `n` to that of `x`. */
 function normalized(x: Slice, isCentered: boolean, eps: number): { n: number[]; back: (v: Slice) => number[] } {
   const mean = isCentered ? averageOf(x) : 0;
   const scale = 1 / Math.sqrt(averageOf(x.map((value) => (value - mean) ** 2)) + eps);
