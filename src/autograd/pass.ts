@@ -77,7 +77,10 @@ class BackwardPass {
   private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
   private readonly leaves = new Map<Tensor, Tensor>();
   private readonly references = new GradientReferences();
-  /** For each node on a path to the tensors of `toward`, the targets on such a path; null if every target counts. */
+  /**
+   * For each node on a path to a tensor of `toward`: which of its targets are on such a path. Null if all targets
+   * count.
+   */
   private paths: ReadonlyMap<GraphNode, readonly boolean[]> | null = null;
 
   constructor(

@@ -52,7 +52,7 @@ async function checkRun(operations: readonly string[], cause: RegExp, disturb: D
 
 const said = (): string[] => warn.mock.calls.map(([text]) => String(text));
 
-/** The faults of a step: most compilations; two allocations, different ones each time; one command buffer. */
+/** Which calls fail in a step: nearly all compilations; a few allocations, others in each step; one command buffer. */
 const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count: number }>> = {
   library: () => ({ skip: 4, count: 1000 }),
   pipeline: () => ({ skip: 4, count: 1000 }),

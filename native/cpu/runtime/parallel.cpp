@@ -144,8 +144,9 @@ struct alignas(line_bytes) Place {
   std::atomic<uint64_t> begun{0};    // number of the last work whose block for this helper was claimed
   std::atomic<uint64_t> finished{0}; // number of the last work whose block this helper has finished
 
-  // Claims the block for the calling thread; returns false if it was already claimed. Work numbers only increase, and a
-  // work ends only after all its blocks were claimed, so a late thread finds this number or a greater one.
+  // Claims the helper's block of work number `work` for the calling thread; returns false if it was already claimed.
+  // Work ends only after all its blocks were claimed, and its numbers increase, so a late thread finds `begun` at this
+  // number or above.
   bool begin(uint64_t work) {
     uint64_t last = begun.load(std::memory_order_relaxed);
     return last < work && begun.compare_exchange_strong(last, work, std::memory_order_acq_rel);
