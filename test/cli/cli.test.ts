@@ -47,7 +47,7 @@ test.each(commands)("%s --help explains the command", (name) => {
   expect(out).toStartWith(`Usage: orchard ${name}`);
 });
 
-test.each(commands)("%s -h and help with its name show the same as --help", (name) => {
+test.each(commands)("%s: -h and the command `help` show the same as --help", (name) => {
   const { out } = orchard(name, "--help");
   expect(orchard(name, "-h")).toEqual({ out, err: "", exitCode: 0 });
   expect(orchard("help", name)).toEqual({ out, err: "", exitCode: 0 });

@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  "arguments of every dtype at drawn offsets are replayed, of which kernels load four or eight elements at once",
+  "replays take arguments of every dtype at drawn offsets, whose elements kernels load by fours or eights",
   onMetal(() => {
     const random = new Random(42);
     for (const dtype of ["float32", "float16", "bfloat16", "int64", "int32", "uint8"] as const) {
@@ -170,7 +170,7 @@ describe("chains of elementwise operations are one kernel", () => {
   );
 
   test(
-    "a chain stops where an operation reads other elements of its results",
+    "a chain ends before an operation that reads other elements of the chain's results",
     onMetal(() => {
       const functions: Readonly<Record<string, (x: Tensor) => Tensor>> = {
         transposed: (x) => x.mul(2).add(x.neg().transpose(0, 1).contiguous()),
@@ -229,7 +229,7 @@ describe("values that a device checks", () => {
   );
 
   test(
-    "a failed check of an argument's contents is an error of the results",
+    "if a check of an argument's contents fails, reading the results throws",
     onMetal(() => {
       const { table, compiled } = makeLookup();
       const bad = orchard.embedding(tensor([9], { dtype: "int64" }), table);

@@ -87,7 +87,7 @@ const ratioOf = (got: Tensor, x: Tensor, w: QuantizedTensor) => worstRatio(got, 
 describe.each(withLevels.map((format) => [formatName(format), format] as const))(
   "products with x in 8 bits, %s",
   (_, format) => {
-    test("products of x in 8 bits equal the formula, of one row to many, with every instruction set", () => {
+    test("products of one or more rows of x in 8 bits equal the formula, with every instruction set", () => {
       const w = weightsOf(format, 11, 512);
       for (const count of [1, 3, 4, 6, 8, 11, 17]) {
         const x = wave(count, 512, 1.3);

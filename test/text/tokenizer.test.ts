@@ -80,7 +80,7 @@ test("Gemma's runs of spaces, which were added to its vocabulary, are spaces", (
   expect(tokenizer.decode(tokenizer.encode("a   b", plain))).toBe("a   b");
 });
 
-test("special tokens are known by name, skipped on request, and the space stays where a text continues", () => {
+test("special tokens have names and are skipped on request; a stream keeps the first space of a text", () => {
   const tokenizer = make("llama2");
   const [begin, end] = [tokenizer.idOf("<s>")!, tokenizer.idOf("</s>")!];
   expect([tokenizer.beginOfText, tokenizer.endOfText]).toEqual([begin, end]);

@@ -177,7 +177,7 @@ describe("compositions of transforms are correct", () => {
     expect(difference(data(matrix.matmul(one())), data(forwardOverReverse))).toBeLessThan(1e-12);
   });
 
-  test("a graph outside reaches through primals, tangents and closed-over tensors", () => {
+  test("gradients reach a graph outside through primals, tangents and closed-over tensors", () => {
     const [x, t, w] = [point(), one(), point()].map((y) => Object.assign(y, { requiresGrad: true })) as [
       Tensor,
       Tensor,

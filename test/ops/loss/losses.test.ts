@@ -398,7 +398,7 @@ test("the mean over targets that are all ignored is NaN, as in PyTorch", () => {
   }
 });
 
-test("an ignored target selects no class, with only one class whose weight has a gradient", () => {
+test("an ignored target selects no class, even if there is one class and its weight has a gradient", () => {
   for (const backend of tested)
     withBackend(backend, () => {
       const weight = tensor([3], { requiresGrad: true });
