@@ -45,7 +45,7 @@ test("efficiency counts the time that backward does not hide", () => {
   expect(efficiency(2, work, { ...free, bandwidth: 0.5e9 })).toBeCloseTo(4 / 6, 12); // 4 s, of which 2 s are hidden
 });
 
-test("latency and bandwidth match the line through two times", () => {
+test("fitted latency and bandwidth are those of the line through two times", () => {
   const time = (bytes: number) => ring(2, bytes, network);
   const line = fitted("a line", [1e3, time(1e3)], [1e8, time(1e8)]);
   expect(line.latency).toBeCloseTo(3e-6, 12);

@@ -40,7 +40,7 @@ describe("the perceptron learns on the cpu backend", () => {
     expect(exitCode).toBe(1);
   });
 
-  test("the code paths match the two layers, all on the requested backend", () => {
+  test("the calls in the code paths match the two layers, all on the requested backend", () => {
     const paths = pathsIn(perceptron(cpu, "256", "1").out);
     expect(paths.filter(({ backend, reason }) => backend !== "cpu" || reason !== "preferred")).toEqual([]);
     // Each of two batches has two products forward and three backward, since the images need no gradient. The test has
