@@ -86,7 +86,11 @@ function featuresOf(samples: Tensor, nMels: number): Tensor {
 export const normalizedLogMel = (logs: Tensor, loudest: Tensor): Tensor =>
   mul(add(clamp(logs, { min: add(loudest, -8) }), 4), 0.25);
 
-/** @internal Returns the log-mel powers of frames, [nMels, count]. @param padded [1, samples], half a frame more per side */
+/**
+ * @internal Returns the log-mel powers of frames, [nMels, count].
+ *
+ * @param padded samples and half a frame on both sides, [1, samples]
+ */
 export const logMelOf = (padded: Tensor, count: number, nMels: number): Tensor =>
   withFloat64(() => {
     const filters = melFilterbank(SAMPLE_RATE, N_FFT, { nMels, dtype: "float64" });
