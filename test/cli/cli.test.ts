@@ -35,7 +35,7 @@ test("--help shows every command on stdout", () => {
   for (const name of commands) expect(out).toMatch(new RegExp(`^  ${name}\\b.* {2}\\S`, "m"));
 });
 
-test("without a command it shows the same on stderr, and fails", () => {
+test("`orchard` without a command shows the help on stderr, and fails", () => {
   const { out, err, exitCode } = orchard();
   expect([out, exitCode]).toEqual(["", 1]);
   expect(err).toBe(orchard("--help").out);

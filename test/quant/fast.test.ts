@@ -163,7 +163,7 @@ describe("x is rounded to the same bits on every backend", () => {
     "zeros in one part": (at) => (at < 32 ? 0 : at),
   };
 
-  test.each(Object.entries(rows))("%s is rounded to the same bits", (_, value) => {
+  test.each(Object.entries(rows))("%s is rounded to the same bits on every backend", (_, value) => {
     const x = fromArray(
       Float32Array.from({ length: size }, (__, at) => value(at)),
       [1, size],

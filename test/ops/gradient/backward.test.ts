@@ -233,7 +233,7 @@ describe("hooks of tensors see their gradients", () => {
     expect(() => tensor([1]).registerHook(() => undefined)).toThrow(ArgumentError);
   });
 
-  test("retainGrad keeps an intermediate gradient, after the hooks, summed over passes", () => {
+  test("retainGrad keeps an intermediate gradient as hooks have changed it, and adds those of later passes", () => {
     const x = parameter([1, 2]);
     const y = mul(x, 2).retainGrad();
     y.registerHook((gradient) => neg(gradient));
