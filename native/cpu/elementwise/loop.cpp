@@ -108,7 +108,8 @@ void Loop::run_all(const PlacedRow &row, bool starts_anywhere, int64_t most) con
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
 }
 
-// A row that is broadcast repeats: its elements are gathered once for all tiles.
+// Returns the number of elements after which a broadcast operand repeats; 0 if it is large. These elements are gathered
+// once for all tiles.
 int64_t Loop::period_of(const LoopOperand &operand) const {
   int64_t period = count_;
   for (int axis = 0; axis < rank_ && operand.strides[axis] == 0; axis++) period /= std::max<int64_t>(1, shape_[axis]);

@@ -281,7 +281,7 @@ describe("rows of a call", () => {
   });
 });
 
-describe("arguments of the call itself", () => {
+describe("arguments of calls, such as lengths, are checked", () => {
   const { ordinal, blockBytes } = nativeTables().functions["unary"];
   const block = new Float64Array(blockBytes / 8 + 2);
   const refused = (status: number) => errorOf(native, status, "unary").message;
