@@ -58,7 +58,7 @@ function isHere(name: string): boolean {
   return true;
 }
 
-/** Missing functions whose name is another function here: `select` has an index, as in PyTorch. */
+/** Missing functions whose name has another meaning here: `select` takes an index, as in PyTorch. */
 const namesakes = ["select"];
 
 /** Functions of a namespace; classes are described elsewhere. */

@@ -139,7 +139,7 @@ describe("the package works in an empty project", () => {
     expect(asked).toContain(platformName);
   });
 
-  test("without the dylib, the packages are three and at most 30 MB", () => {
+  test("without the dylib, there are three packages of at most 30 MB together", () => {
     const others = asked.filter((name) => name !== platformName);
     const bytesOf = (folder: string) =>
       [...new Bun.Glob("**").scanSync({ cwd: folder, dot: true })].reduce(

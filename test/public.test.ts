@@ -35,7 +35,9 @@ function declarationsOf(path: string): Declaration[] {
   return [...whole, ...namespaces, ...named, ...own];
 }
 
-/** A file as one name, whose comment is the file's, and its exports as that name's. */
+/**
+ * Returns the declarations of a namespace: its name, with the file's comment, and the file's exports as its members.
+ */
 function namespaceOf(name: string, path: string): Declaration[] {
   const comment = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n/.exec(read(path))?.[0];
   return [{ name, comment }, ...declarationsOf(path).map((own) => ({ ...own, name: `${name}.${own.name}` }))];

@@ -13,7 +13,7 @@ export interface PackageModel {
   readonly path: string;
   /** Shapes of the inputs by name; a list of numbers is an input of integers with these elements. */
   readonly inputs: Readonly<Record<string, readonly number[] | { readonly integers: readonly number[] }>>;
-  /** The integers of an input are drawn below this. Default: there is no such input. */
+  /** An upper bound, excluded, for the elements of integer inputs. Default: the model has no such input. */
   readonly below?: number;
 }
 

@@ -72,8 +72,8 @@ template <typename F> inline void store_parts(threadgroup F *to, int plane, floa
 }
 
 // sums += left right, where `left` has `count` columns of matrices, and right[i][j] = tile[j * pitch + i] if
-// `transposed`, else tile[i * pitch + j]. Terms of one size have a sum, so that the many small ones do not round the
-// large ones, and these are added to `upper` and `lower` by an operation that rounds to nearest.
+// `transposed`, else tile[i * pitch + j]. Terms of the same magnitude are summed first, so that the many small ones
+// keep their digits. An operation that rounds to nearest then adds these sums to `upper` and `lower`.
 template <typename F, int PARTS, int COUNT>
 inline void add_column(
     thread Sums &upper,

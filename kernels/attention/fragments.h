@@ -94,8 +94,8 @@ struct TileOfHead {
     int head;
 };
 
-// Returns the tile that a threadgroup of a grid (tiles, heads) computes, so that threadgroups start in the order of
-// their tiles: in causal attention work falls with the number, and the longest should not start last. Only heads whose
+// Returns the tile that a threadgroup of a grid (tiles, heads) computes. Threadgroups start in the order of their
+// tiles: in causal attention later tiles have less work, and the longest should not start last. Only heads whose
 // operands fit into a cache together take part in one order.
 inline TileOfHead tile_of_head(uint3 group, uint3 groups, long bytes_of_head) {
     constexpr long cache_bytes = 16 << 20;

@@ -5,7 +5,7 @@
 // most 2.5 for a quotient whose divisor is between 2^-126 and 2^126. For results that float16 can represent, y is at
 // least -31 here, so the exponential's relative error is at most 2^-16, including the rounding of y. For bfloat16, y is
 // at least -128 and the relative error at most 2^-15, while its rounding error is 2^-9. Fast functions leave NaN
-// undefined, so NaN is handled before.
+// undefined, so NaN is handled beforehand.
 
 #ifndef ORCHARD_COMMON_NARROW_H
 #define ORCHARD_COMMON_NARROW_H

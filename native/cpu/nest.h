@@ -59,7 +59,7 @@ template <int operands> struct Nest {
 
   void clear_strides(int operand) { std::fill_n(strides[operand], rank, int64_t(0)); }
 
-  // Copies the strides of operand `like`; for an operand that the call does not use.
+  // Copies the strides of operand `like`, for an operand that the call does not use.
   void set_strides_of(int operand, int like) {
     for (int axis = 0; axis < rank; axis++) strides[operand][axis] = strides[like][axis];
   }

@@ -32,7 +32,8 @@ struct ShortSlices {
   int64_t length, count, along; // elements of a slice; slices; stride between elements of a slice
   const int64_t *starts;        // the offset of each slice's first element
 
-  // Whether the slices are consecutive in memory, and whether their first elements are.
+  // is_dense: whether the slices follow each other in memory. is_side_by_side: whether their first elements are
+  // adjacent.
   bool is_dense() const { return (along == 1 || length == 1) && has_distance(length); }
   bool is_side_by_side() const { return has_distance(1); }
 

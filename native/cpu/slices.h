@@ -37,7 +37,7 @@ template <int operands> struct Slices {
   // The same for the first `elements` of each slice.
   Extent extent(int operand, int64_t elements) const { return nest.extent(operand).along(elements, along[operand]); }
 
-  // Copies the layout of operand `like`; for an operand that the call does not use.
+  // Copies the layout of operand `like`, for an operand that the call does not use.
   void set_layout_of(int operand, int like) {
     along[operand] = along[like];
     offsets[operand] = offsets[like];

@@ -155,8 +155,8 @@ export function objectKey(
 }
 
 /**
- * Returns a source and the files it includes in quotation marks, directly or not. Includes that the preprocessor would
- * skip count too, and missing ones, so that adding the file changes the key.
+ * Returns a source and the files it includes in quotation marks, directly or not. Also returns files whose include the
+ * preprocessor would skip, and missing files, so that adding one changes the key.
  */
 export function includedFiles(source: string): string[] {
   const files = new Set([source]);

@@ -351,7 +351,7 @@ const isOurs = isEngine && process.platform === "${process.platform}" && existsS
 export const { library } = isOurs ? require(path) : require("./library.js");
 ${isPostponing ? loader : ""}`;
 
-/** Loads the second bundle in the form of the first. */
+/** Loads the second bundle in the same form as the first: bytecode, or a module. */
 const loader = `const more = join(import.meta.dir, "namespaces_bytecode.js");
 library.$later.load = () => (isOurs ? require(more) : require("./namespaces.js")).namespaces;
 `;

@@ -30,8 +30,8 @@ export interface GraphEdge {
 }
 
 /**
- * Returns the edge of a tensor with its type, which `Tensor` can't import; null for a leaf, and for a tensor that needs
- * no gradient.
+ * Returns the edge of a tensor; null for a leaf, and for a tensor that needs no gradient. `Tensor` can't import the
+ * type of edges, so it declares another one.
  */
 export const edgeOf = (tensor: Tensor): GraphEdge | null => tensor.edge as GraphEdge | null;
 

@@ -77,7 +77,10 @@ class BackwardPass {
   private readonly pending = new Map<GraphNode, (Tensor | null)[]>();
   private readonly leaves = new Map<Tensor, Tensor>();
   private readonly references = new GradientReferences();
-  /** For each node on a path to the tensors of `toward`, the targets on such a path; null if every target counts. */
+  /**
+   * For each node on a path to a tensor of `toward`: which of its targets are on such a path. Null if all targets
+   * count.
+   */
   private paths: ReadonlyMap<GraphNode, readonly boolean[]> | null = null;
 
   constructor(
@@ -235,7 +238,8 @@ function inOrder(roots: Iterable<GraphNode>): GraphNode[] {
 }
 
 /**
- * Finds the nodes on paths to some tensors, with the targets that lead there.
+ * Finds the nodes from which a gradient reaches one of the tensors. For each node, says which of its targets lead
+ * there.
  *
  * @param nodes in the order of a pass: a node comes before the nodes that it sends gradients to
  */

@@ -55,7 +55,7 @@ export abstract class Tracking implements Capture {
   readonly contents = new Map<object, () => NodeJS.TypedArray | undefined>();
   readonly after: (() => void)[] = [];
   protected readonly firstSerial = Storage.nextSerial;
-  /** The draws by the first word of their keys. */
+  /** The recorded calls of random number generators, by the first word of their keys. */
   protected readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
   private readonly starts = new Map<Generator, GeneratorStart>();
   /** Why the calls can't be replayed yet; undefined if they can. */

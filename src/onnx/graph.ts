@@ -212,7 +212,7 @@ export const capturedBy = (attributes: Attributes): string[] =>
  * write others.
  *
  * @param known names that have values before the first node
- * @throws {FileFormatError} for a cycle, a value that nobody computes, or a value that two nodes compute
+ * @throws {FileFormatError} for a cycle, a value that no node computes, or a value that two nodes compute
  */
 export function inOrder<T extends { readonly inputs: readonly string[]; readonly outputs: readonly string[] }>(
   nodes: readonly T[],

@@ -87,7 +87,7 @@ const typeOf = ({ type = "sequence or optional", shape }: OnnxValue): string =>
 
 type Edge = readonly [from: string, to: string, value: string];
 
-/** An edge for each value that a node or the graph passes on. */
+/** Returns an edge from each value's origin to each step, or output of the graph, that uses it. */
 function edgesOf({ steps, inputs, outputs }: Drawn): Edge[] {
   const makers = new Map(inputs.map(({ name }) => [name, `input ${name}`]));
   for (const [at, step] of steps.entries()) for (const name of step.outputs) makers.set(name, `step ${at}`);

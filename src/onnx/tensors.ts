@@ -80,7 +80,9 @@ export const elementTypeName = (number: number): string =>
 export const dtypeOfName = (name: string): DType | undefined =>
   Object.values(elementTypes).find((type) => type.name === name)?.dtype;
 
-/** Returns the number of an element type without a dtype, given its name; undefined for others. */
+/**
+ * Returns the standard's number of an element type that no dtype matches, given its name; undefined for other names.
+ */
 export function keptTypeOfName(name: string): number | undefined {
   const found = Object.entries(elementTypes).find(([, type]) => type.name === name);
   return found && isKept(found[1]) ? Number(found[0]) : undefined;

@@ -122,7 +122,7 @@ function restAt({ bytes, isSpace }: NormalizedText, at: number): Range {
   return [at, to];
 }
 
-/** Ends unknown tokens before a known one where that begins. */
+/** Ends unknown tokens where the known token after them begins. */
 function shorten(found: Range[], pieces: readonly (Uint8Array | undefined)[], from: number): void {
   for (let index = found.length - 2; index >= 0 && !pieces[index]; index--)
     found[index] = [found[index][0], Math.max(found[index][0], Math.min(found[index][1], from))];

@@ -335,7 +335,9 @@ interface ProcessorConfig {
   readonly processors?: readonly ProcessorConfig[];
 }
 
-/** Returns the types of tokens as `tokenizers` does: by default the number of the text, and 0 with RoBERTa's step. */
+/**
+ * Returns token types as `tokenizers` does: by default the index of the text; always 0 with RoBERTa's post-processor.
+ */
 function typesOf(
   config: unknown,
   given: number[] | undefined,

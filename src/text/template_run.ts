@@ -87,7 +87,7 @@ function boundedInterpreter(Base: Constructor): Constructor {
       return super.applyFilter(operand, filter, environment);
     }
 
-    /** Guards methods of strings like filters. */
+    /** Checks calls of string methods, as `applyFilter` does for filters. */
     private guarded(node: Node, method: Value): Value {
       const object = this.last.get((node as Node & { object: Node }).object);
       if (method.type !== "FunctionValue" || object?.type !== "StringValue") return method;

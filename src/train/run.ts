@@ -207,7 +207,8 @@ class Run {
   }
 
   /**
-   * A checkpoint that cannot be written, because of a full disk say, does not end the run. Later ones are tried again.
+   * A checkpoint that cannot be written, for example because the disk is full, does not end the run. Later ones are
+   * tried again.
    */
   async save(): Promise<void> {
     const { step, team } = this.session;

@@ -22,7 +22,7 @@ import { Tensor } from "../tensor/tensor.ts";
  * const loss = (weights) => transforms.functionalCall(model, weights, ones([3, 2])).sum();
  * transforms.grad(loss)({ weight: zeros([1, 2]) }); // { weight: float32 [[3, 3]] }
  *
- * @throws {ArgumentError} for a name that the module does not have, or another shape.
+ * @throws {ArgumentError} for a name that the module does not have, or a tensor of another shape.
  */
 export function functionalCall<Arguments extends readonly unknown[], Result>(
   module: Module<Arguments, Result>,

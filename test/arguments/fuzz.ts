@@ -130,8 +130,8 @@ function isOfKind({ parameters, operation }: Signature, name: string, value: unk
 }
 
 /**
- * Returns everything that is wrong with a function. Usually each value is tried in every second place, and its
- * neighbors in the list, which resemble it, in the others.
+ * Returns everything that is wrong with a function. A usual run tries each value in every second place. The places
+ * between them get its neighbors in the list, which resemble it.
  */
 export function problemsOf(subject: Subject, around: <R>(body: () => R) => R): string[] {
   const found: string[] = [];

@@ -77,7 +77,7 @@ const construct = (given: readonly unknown[]): void =>
 describe.skipIf(whyUnavailable("metal") !== undefined)(
   "kernels, buffers and contexts survive hostile arguments",
   () => {
-    test("hostile arguments of kernels, buffers and contexts are typed errors", async () => {
+    test("hostile arguments of kernels, buffers and contexts throw typed errors", async () => {
       for (const [operation, call, values] of rows()) {
         const right = await failureOf(() => call(...(values() as never[])));
         if (operation !== "configure") expect([operation, right]).toEqual([operation, undefined]);

@@ -35,7 +35,7 @@ test("--help shows every command on stdout", () => {
   for (const name of commands) expect(out).toMatch(new RegExp(`^  ${name}\\b.* {2}\\S`, "m"));
 });
 
-test("without a command it shows the same on stderr, and fails", () => {
+test("`orchard` without a command shows the help on stderr, and fails", () => {
   const { out, err, exitCode } = orchard();
   expect([out, exitCode]).toEqual(["", 1]);
   expect(err).toBe(orchard("--help").out);
@@ -47,7 +47,7 @@ test.each(commands)("%s --help explains the command", (name) => {
   expect(out).toStartWith(`Usage: orchard ${name}`);
 });
 
-test.each(commands)("%s -h and help with its name show the same as --help", (name) => {
+test.each(commands)("%s: -h and the command `help` show the same as --help", (name) => {
   const { out } = orchard(name, "--help");
   expect(orchard(name, "-h")).toEqual({ out, err: "", exitCode: 0 });
   expect(orchard("help", name)).toEqual({ out, err: "", exitCode: 0 });

@@ -157,7 +157,7 @@ test("the table has the sizes from which metal is faster for one large matrix", 
   );
 });
 
-test("if a table is disabled or can't be written, it says so", () => {
+test("if a table is disabled or can't be written, `orchard tune` says so", () => {
   const none = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: "none" });
   expect(none).toEqual({ out: "", err: expect.stringContaining("ORCHARD_ATTENTION_TABLE is none"), exitCode: 1 });
   const linalg = orchard(root, ["tune", "--quick"], { ORCHARD_LINALG_TABLE: "none" });

@@ -52,7 +52,7 @@ describe("a step with a cache in the state is bit-identical to a plain step", ()
     }),
   );
 
-  test("several sequences, at different positions", () =>
+  test("steps of several sequences at different positions are bit-identical to plain steps", () =>
     withBackend("cpu", () => {
       const model = modelOf("Llama");
       const run = (isCompiled: boolean) => {

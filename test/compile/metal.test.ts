@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  "arguments of every dtype at drawn offsets are replayed, of which kernels load four or eight elements at once",
+  "replays take arguments of every dtype at drawn offsets, whose elements kernels load by fours or eights",
   onMetal(() => {
     const random = new Random(42);
     for (const dtype of ["float32", "float16", "bfloat16", "int64", "int32", "uint8"] as const) {
@@ -173,7 +173,7 @@ describe("chains of elementwise operations are one kernel", () => {
   );
 
   test(
-    "a chain stops where an operation reads other elements of its results",
+    "a chain ends before an operation that reads other elements of the chain's results",
     onMetal(() => {
       const functions: Readonly<Record<string, (x: Tensor) => Tensor>> = {
         transposed: (x) => x.mul(2).add(x.neg().transpose(0, 1).contiguous()),
@@ -232,7 +232,7 @@ describe("values that a device checks", () => {
   );
 
   test(
-    "a failed check of an argument's contents is an error of the results",
+    "if a check of an argument's contents fails, reading the results throws",
     onMetal(() => {
       const { table, compiled } = makeLookup();
       const bad = orchard.embedding(tensor([9], { dtype: "int64" }), table);
@@ -286,7 +286,7 @@ test("a truncated list of dispatches returns an error status, and counts none", 
     statusNames[native.orchard_dispatches_encode(list, length, outcome)];
   expect([encode(new Uint8Array(8), 0), ...outcome]).toEqual(["ok", 0n, 0n, 0n]);
   for (const [length, block] of [
-    [4, 0n], // the list ends within a length
+    [4, 0n], // the list ends inside a length field
     [16, 9n], // a block that is longer than the list
     [16, 2n ** 63n],
     [16, 8n], // a block that contains no dispatch

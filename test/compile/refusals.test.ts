@@ -41,8 +41,8 @@ const refused: Readonly<Record<string, readonly [code: string, fn: (x: Tensor) =
   "a step of L-BFGS": ["read", (x) => void lbfgs.step(() => x.sum())],
 };
 
-describe("what can't be compiled is a typed error", () => {
-  test.each(Object.entries(refused))("%s is a typed error", (_, [code, fn]) => {
+describe("what can't be compiled throws a typed error", () => {
+  test.each(Object.entries(refused))("%s throws a typed error", (_, [code, fn]) => {
     const error = withBackend("cpu", () => errorOf(fn));
     expect(error).toBeInstanceOf(CompileError);
     expect((error as CompileError).code).toBe(code);
@@ -98,7 +98,7 @@ describe("what can't be compiled is a typed error", () => {
 test.each([
   ["in a call", (indices: Tensor) => orchard.embedding(indices, ones([3, 2])), "expected indices of at least 0"],
   ["between calls", (indices: Tensor) => orchard.crossEntropy(ones([2, 3]), indices), "the outcome of a check"],
-] as const)("a check of values %s that fails after state was changed is a typed error", (_, of, message) => {
+] as const)("a check of values %s that fails after state was changed throws a typed error", (_, of, message) => {
   withBackend("cpu", () => {
     const counter = tensor([0]);
     const compiled = compile(

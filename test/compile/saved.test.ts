@@ -79,7 +79,7 @@ test.each(["cpu", "metal"] as const)("%s: a loaded program has the function's bi
   expect(() => loaded()).toThrow("disposed");
 });
 
-test("arguments of another layout, and values out of range, are typed errors", async () => {
+test("arguments of another layout, and values out of range, throw typed errors", async () => {
   const { path } = await saved();
   const loaded = loadProgram(path);
   const [index, { x }] = argumentsOf();
@@ -98,7 +98,7 @@ test("arguments of another layout, and values out of range, are typed errors", a
   expect(codeOf(orchard.full([4], 9, { dtype: "int64" }), { x, scale: 0.5 })).toBe("invalidArgument");
 });
 
-describe("what can't be saved is a typed error", () => {
+describe("what can't be saved throws a typed error", () => {
   const layer = new nn.Linear(2, 2);
   const optimizer = new optim.SGD(layer.parameters(), { lr: 0.1 });
   const generator = new orchard.Generator(1);
@@ -160,7 +160,7 @@ function damage(value: unknown, random: Random): unknown {
   return value;
 }
 
-test("damaged programs are typed errors, or run", async () => {
+test("damaged programs throw typed errors when they are loaded, or run", async () => {
   const { path } = await saved();
   using file = openSafetensors(path);
   const tensors = file.tensors();

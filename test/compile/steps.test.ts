@@ -85,15 +85,18 @@ describe("50 compiled steps with a schedule, dropout, running statistics and cli
   );
   const isUsual = ([backend, name]: (typeof cases)[number]) =>
     backend === "cpu" || ["SGD", "AdamW", "Adafactor"].includes(name);
-  test.each(usually(cases, isUsual))("%s: %s has plain bits, gradients zeroed %s the step", (backend, name, zeroes) => {
-    const both = () => [train(name, zeroes, true), train(name, zeroes, false)] as const;
-    const [compiled, plain] = orchard.withBackend(backend, both);
-    expect(compiled.result).toEqual(plain.result);
-    const replays = [...compiled.explained.matchAll(/(\d+) replays/g)].map(([, count]) => Number(count));
-    // on metal, the four alignments of the labels in int64 have separate programs
-    const least = backend === "metal" ? 41 : 45;
-    expect(replays.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(least);
-  });
+  test.each(usually(cases, isUsual))(
+    "%s: %s is bit-identical to plain steps, gradients zeroed %s the step",
+    (backend, name, zeroes) => {
+      const both = () => [train(name, zeroes, true), train(name, zeroes, false)] as const;
+      const [compiled, plain] = orchard.withBackend(backend, both);
+      expect(compiled.result).toEqual(plain.result);
+      const replays = [...compiled.explained.matchAll(/(\d+) replays/g)].map(([, count]) => Number(count));
+      // on metal, the four alignments of the labels in int64 have separate programs
+      const least = backend === "metal" ? 41 : 45;
+      expect(replays.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(least);
+    },
+  );
 });
 
 test.each(backends)("%s: a GPT with dropout and tied weights is bit-identical to plain steps", (backend) => {

@@ -232,7 +232,7 @@ describe("the token file of a data set", () => {
       expect(await keptOf("50000", [30_000, 400])).toEqual([1]);
     });
 
-    test("0 is no limit, and the default is not reached by a few KB", async () => {
+    test("0 means no limit, and a few KB do not reach the default", async () => {
       expect(await keptOf("0", [8000, 8000, 8000])).toEqual([0, 1, 2]);
       expect(await keptOf(undefined, [8000, 8000, 8000])).toEqual([0, 1, 2]);
     });
@@ -278,7 +278,7 @@ describe("errors for text that can't be used", () => {
     );
   });
 
-  test("nothing readable, or only an empty file, is an error", async () => {
+  test("paths without a readable file, or with only an empty one, are an error", async () => {
     const empty = await refused(open(join(folderOf({ "none.txt": "" }), "none.txt")));
     expect([empty.code, empty.message]).toEqual(["emptyFile", expect.stringContaining("1 empty")]);
     const mixed = await refused(open(folderOf({ "none.txt": "", "a.bin": new Uint8Array(9) })));

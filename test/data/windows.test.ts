@@ -62,7 +62,7 @@ describe("windows for training are pieces of the text", () => {
     expect(shifts).toEqual(new Set([0, 1, 2, 3]));
   });
 
-  test("windows have the same order for the same seed and epoch, and other orders for others", async () => {
+  test("windows have the same order for the same seed and epoch, and different orders otherwise", async () => {
     const orders = await Promise.all(
       [0, 1, 0].map(async (seed) => {
         const { train } = await counting(203, { seed });

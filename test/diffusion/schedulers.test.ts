@@ -89,7 +89,7 @@ const made: Readonly<Record<diffusion.SchedulerKind, () => diffusion.Scheduler>>
   flowMatch: () => diffusion.flowMatch({ shift: 3 }),
 };
 
-describe("schedulers find the data of a known model", () => {
+describe("schedulers reach the data that a perfect model predicts", () => {
   /** Returns the model that predicts `data` from every sample. */
   const perfect = (scheduler: diffusion.Scheduler, data: Tensor) => (x: Tensor, t: number) => {
     if (scheduler.kind === "flowMatch") return x.sub(data).div(t / scheduler.trainSteps);
@@ -97,7 +97,7 @@ describe("schedulers find the data of a known model", () => {
     return x.sub(data.mul(alpha)).div(Math.sqrt(1 - alpha ** 2));
   };
 
-  test.each(kinds)("%s finds the data of a model that knows them", (kind) => {
+  test.each(kinds)("%s reaches the data that a perfect model predicts", (kind) => {
     manualSeed(3);
     const scheduler = made[kind]();
     const [data, noise] = [randn([2, 1, 3, 3]), randn([2, 1, 3, 3])];

@@ -29,7 +29,7 @@ test.each([2, 3, 8])("a ring of %d ranks sums in as many steps and messages as t
   expect(ring(ranks, bytes, network)).toBeCloseTo(steps * (3e-6 + 1e6 / 2e9), 12); // each part has 1 MB
 });
 
-test("halving and doubling sends as many bytes, in fewer messages", () => {
+test("the time of halving and doubling follows from its bytes and messages", () => {
   let [sent, messages] = [0, 0];
   for (let part = 512; part >= 1; part /= 2) {
     sent += 2 * part; // each part is sent once while halving and once while doubling
@@ -45,7 +45,7 @@ test("efficiency counts the time that backward does not hide", () => {
   expect(efficiency(2, work, { ...free, bandwidth: 0.5e9 })).toBeCloseTo(4 / 6, 12); // 4 s, of which 2 s are hidden
 });
 
-test("latency and bandwidth match the line through two times", () => {
+test("fitted latency and bandwidth are those of the line through two times", () => {
   const time = (bytes: number) => ring(2, bytes, network);
   const line = fitted("a line", [1e3, time(1e3)], [1e8, time(1e8)]);
   expect(line.latency).toBeCloseTo(3e-6, 12);

@@ -33,7 +33,7 @@ for (const installation of [openMpi, standardAbi])
         for (const [rank, results] of resultsIn(folder, 2).entries()) expect(results).toEqual(expectedOf(2, rank));
       });
 
-      test("a disconnected cable: each side names the other, and ends", async () => {
+      test("if the cable is disconnected, each side ends with an error that names the other", async () => {
         const { learned, world } = await fault(() => hosts.cut(), [0, 1]);
         expect(world.hosts).toEqual(names);
         const [first, second] = learned.map(plain);
@@ -41,12 +41,12 @@ for (const installation of [openMpi, standardAbi])
         if (second !== undefined) expect(second).toEqual(lostBy(0, world, "has been silent for 1 s"));
       });
 
-      test("the error names a stopped rank, and the first side ends", async () => {
+      test("if a rank is stopped, the other one ends, and its error names that rank", async () => {
         const { learned, world } = await fault(({ pids }) => process.kill(pids[1], "SIGSTOP"), [0]);
         expect(plain(learned[0])).toEqual(lostBy(1, world, "has been silent for 1 s"));
       });
 
-      test("all processes of a host are killed: the others end", async () => {
+      test("if all processes of a host are killed, the others end", async () => {
         const { status, learned, text } = await fault(() => hosts.fail(hosts.second));
         expect(status).not.toBe(0);
         expect(learned[1]).toBeUndefined();

@@ -40,11 +40,11 @@ describe("the perceptron learns on the cpu backend", () => {
     expect(exitCode).toBe(1);
   });
 
-  test("the code paths match the two layers, all on the requested backend", () => {
+  test("the calls in the code paths match the two layers, all on the requested backend", () => {
     const paths = pathsIn(perceptron(cpu, "256", "1").out);
     expect(paths.filter(({ backend, reason }) => backend !== "cpu" || reason !== "preferred")).toEqual([]);
-    // Two batches of two products each and of the gradients of three factors (the images need none), and two products
-    // of the test.
+    // Each of two batches has two products forward and three backward, since the images need no gradient. The test has
+    // two.
     expect(paths.find(({ operation }) => operation === "matmul")?.calls).toBe(2 * (2 + 3) + 2);
     for (const operation of ["crossEntropy", "crossEntropyGradient", "optimizerUpdate"])
       expect([operation, paths.find((path) => path.operation === operation)?.calls]).toEqual([operation, 2]);

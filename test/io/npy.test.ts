@@ -56,7 +56,7 @@ test("a strided tensor is written in row-major order", async () => {
   expect(io.loadNpy(own).toArray()).toEqual([[3, 5], [4, 6]]); // biome-ignore format: rows
 });
 
-test("bfloat16 and missing files are typed errors", async () => {
+test("bfloat16 and missing files throw typed errors", async () => {
   const own = folder.file("none.npy");
   expect(await io.saveNpy(own, zeros([2], { dtype: "bfloat16" })).catch((cause: unknown) => cause)).toBeInstanceOf(
     DTypeError,

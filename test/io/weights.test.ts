@@ -52,7 +52,7 @@ describe("a quantized tensor is loaded as it was saved", () => {
   );
 
   test.each(affineBits.flatMap((bits) => groupSizes.map((groupSize) => [bits, groupSize] as const)))(
-    "affine weights of %d bits in groups of %d are loaded as saved, symmetric and not, scales in every dtype",
+    "affine weights of %d bits in groups of %d are loaded as saved, with and without biases, in every dtype of scales",
     async (bits, groupSize) => {
       for (const symmetric of [true, false])
         for (const scaleDType of ["float32", "float16", "bfloat16"] as const)
@@ -212,7 +212,7 @@ describe("hostile files end in typed errors", () => {
     ],
     ["a tensor that is not there", { w: packed }, { v: { format: "q4_0" } }, "missingTensor"],
     ["__proto__", { w: packed }, '{"__proto__":{"format":"q4_0"}}', "missingTensor"],
-  ])("%s is a typed error", async (_, tensors, entries, code) => {
+  ])("%s throws a typed error", async (_, tensors, entries, code) => {
     const path = folder.file("hostile.safetensors");
     const quantization = typeof entries === "string" ? entries : JSON.stringify(entries);
     await io.saveSafetensors(path, tensors, { metadata: { quantization } });

@@ -109,7 +109,8 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
   });
 
   test("batches of small matrices share a threadgroup", () => {
-    // Usually one, several that do not fill a threadgroup, and more than one threadgroup holds.
+    // A usual run has three numbers of matrices: one, some that do not fill a threadgroup, and too many for one
+    // threadgroup.
     for (const size of [1, 2, 15, 16, 17, 31, 32, 33])
       for (const batch of usually([1, 2, 3, 7, 9, 33], (own) => [1, 7, 33].includes(own))) {
         const good = [1, 2, 3].map((seed) => rounded(definiteFamilies.random(size, seed)));

@@ -18,7 +18,7 @@ export function leaf(x: Matrix): Tensor {
 /**
  * Checks the gradients of a function of matrices, and the gradients of those, with a random cotangent.
  *
- * @param compute a matrix of matrices
+ * @param compute returns a matrix, given matrices
  */
 export function checkGradients(compute: (...x: Tensor[]) => Tensor, inputs: readonly Tensor[]): void {
   gradcheck(compute, [...inputs]);

@@ -11,8 +11,8 @@ import { Tensor } from "../../src/tensor/tensor.ts";
 import { randomNumbers } from "./random.ts";
 
 /**
- * The number of matrices. A fifth of them keeps the cores of a GPU busy; a dispatch with fewer threadgroups counts as
- * more work.
+ * The number of matrices. A fifth of them is enough to keep the cores of a GPU busy; a dispatch with fewer threadgroups
+ * counts as more work.
  */
 const BATCH = 320;
 const defaultWork = 2 ** 36;

@@ -42,7 +42,7 @@ const fixture = JSON.parse(readFileSync(path, "utf8")) as Fixture;
 /** Class numbers in each dtype that can hold them. */
 const dtypes = ["int64", "int32", "uint8"] as const;
 const classNumbers = (values: readonly number[], at = 0): Tensor => tensor([...values], { dtype: dtypes[at % 3] });
-/** Scores for each row, of which the predicted class has the largest one. */
+/** Scores for each row, the largest for its predicted class. */
 const scoresOf = (predicted: readonly number[], classes: number): Tensor =>
   tensor(predicted.map((own) => Array.from({ length: classes }, (_, at) => (at === own ? 2 : -at))));
 

@@ -139,7 +139,7 @@ test("dirac_ sets the element at half of each axis, also of even kernels, to 1",
   }
 });
 
-test("orthogonal_ has orthonormal rows or columns, of uniform directions", () => {
+test("orthogonal_ makes rows or columns orthonormal, with uniformly distributed directions", () => {
   const random = new Random(14);
   const means = [0, 0];
   for (let round = 0; round < 60; round++) {

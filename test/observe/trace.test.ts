@@ -175,7 +175,7 @@ describe("the trace is valid JSON", () => {
   const forever =
     "for (let call = 0; ; call++) { orchard.exp(tensor([1, 2])); if (call === 200) console.log('under way'); }";
 
-  test("it is valid while the process runs, and after it is killed", async () => {
+  test("a trace is valid while the process runs, and after it is killed", async () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     const { command, options } = child(forever, folder, { ORCHARD_TRACE: path });
@@ -190,12 +190,12 @@ describe("the trace is valid JSON", () => {
   test.each([
     ["process.exit(3);", 3],
     ["throw new Error('early');", 1],
-  ])("it is valid after %s", (end, code) => {
+  ])("a trace is valid after %s", (end, code) => {
     const { spans, exitCode } = trace(`orchard.exp(tensor([1, 2])); ${end}`);
     expect([exitCode, spans.map(({ name }) => name)]).toEqual([code, ["exp"]]);
   });
 
-  test("it is valid with any names, reasons and messages", () => {
+  test("a trace is valid with any names, reasons and messages", () => {
     const { spans } = trace("orchard.exp(tensor([1, 2]));", {
       ORCHARD_BACKEND: "metal",
       ORCHARD_LIBRARY: '/nowhere/"quoted"\\\n',

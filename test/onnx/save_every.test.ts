@@ -132,7 +132,7 @@ const runtimeTolerances: Partial<Record<DType, number>> = { float16: 2 ** -9, bf
 
 const python = presentPython(onnxAlone);
 
-test.skipIf(python === undefined)("onnxruntime computes the same results", async () => {
+test.skipIf(python === undefined)("onnxruntime computes the results of the saved functions and layers", async () => {
   const folder = await mkdtemp(join(tmpdir(), "orchard-onnx-"));
   const dtypes = new Map<string, DType>();
   try {

@@ -55,7 +55,7 @@ async function inFloat32({ name, model: bytes, sets: [first] }: NodeCase) {
 }
 
 describe.each(["float16", "bfloat16"] as const)("models stored in %s", (dtype) => {
-  test("nodes have the shapes of float32, and nearly its results", async () => {
+  test("nodes have the shapes of the float32 model's, and nearly its results", async () => {
     const random = new Random(3);
     const cases = readNodeCases().filter(() => random.next() < repeats({ usual: 0.15, all: 1 }));
     const problems: string[] = [];

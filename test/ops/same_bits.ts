@@ -11,7 +11,7 @@ import { tested } from "./run.ts";
  * since threadgroups are smaller than the blocks of work of the cpu's threads.
  */
 export function testSameBits(compute: (backend: "cpu" | "metal") => readonly unknown[]): void {
-  test("on cpu, by any number of threads", () => {
+  test("on cpu, with any number of threads", () => {
     const { native } = cpuLibrary();
     const first = withBackend("cpu", () => compute("cpu"));
     for (const threads of [1, 2, 3]) {
@@ -21,7 +21,7 @@ export function testSameBits(compute: (backend: "cpu" | "metal") => readonly unk
     configure(native, "threads", "auto");
   });
 
-  test.if(tested.includes("metal") && metalContext().isSoftware)("on metal, by any workers in any order", () => {
+  test.if(tested.includes("metal") && metalContext().isSoftware)("on metal, by any workers, in any order", () => {
     const context = metalContext();
     const on = () => withStrict(true, () => withBackend("metal", () => compute("metal")));
     const { workers, seed } = context.report().settings!;

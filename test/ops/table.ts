@@ -78,7 +78,7 @@ export interface OperationRow<Options = undefined> {
   readonly lacks?: Partial<Record<BackendName, { readonly dtypes?: readonly DType[]; readonly reason: string }>>;
 }
 
-/** Layouts a set of shapes in turn: each shape contiguous, and further layouts cycling through them. */
+/** Returns each shape contiguous, then an operand for each further layout, with the shapes in turn. */
 export function withLayouts(shapes: readonly (readonly number[])[], extra: readonly Layout[]): OperandSpec[] {
   return [
     ...shapes.map((shape) => ({ shape })),

@@ -24,7 +24,7 @@ describe.each([
 ])("property tests draw samples with %s", (_, samples, groups) => {
   const row = { samples, dtypes: ["float64", ...floats] as const };
 
-  test("on metal a third of the samples runs in the first dtype, and a sixth in each other, in every layout", () => {
+  test("on metal, a third of the samples run in the first dtype, a sixth in each other, in every layout", () => {
     const [first, ...others] = floats.map((dtype) => samplesOn(row, "metal", dtype, false));
     expect(first.length).toBe(samples.length / 3);
     expect(new Set(first.map(what))).toEqual(new Set(samples.map(what)));
@@ -65,7 +65,7 @@ describe.each([
   test("finite differences use one layout per sample", () => expect(withoutLayouts(samples).length).toBe(groups));
 });
 
-test("on reference, samples of many elements run in the first dtype that they have", () => {
+test("on reference, samples of many elements run only in the first of their dtypes", () => {
   const [few, many] = [[1999], [40, 50]].map((shape) => ({ inputs: [{ shape }], options: undefined }));
   const onlyHalf = { ...many, dtypes: ["float16"] as const };
   const row = { samples: [few, many, onlyHalf], dtypes: floats };

@@ -16,7 +16,7 @@ import type { OperationRow, Sample } from "./table.ts";
 
 const TURNS = 3;
 
-/** The number of elements of a sample's operands from which the reference backend runs it in one dtype. */
+/** If a sample's operands have at least this many elements, the reference backend runs it in one dtype only. */
 const MANY = 2000;
 
 type Row = Pick<OperationRow<unknown>, "samples" | "dtypes">;

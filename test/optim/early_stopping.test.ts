@@ -19,7 +19,7 @@ function firstStop(list: readonly number[], patience: number): number {
 }
 
 describe("EarlyStopping ends a run without progress", () => {
-  test("EarlyStopping stops after this many values that are no better; its state is JSON and resumes", () => {
+  test("EarlyStopping stops after `patience` values that are no better; its state is JSON and resumes", () => {
     fc.assert(
       fc.property(measures, fc.integer({ min: 1, max: 6 }), fc.constantFrom("min", "max"), (list, patience, mode) => {
         let stopping = new optim.EarlyStopping({ patience, mode });

@@ -223,7 +223,7 @@ describe("values at a limit are accepted, values beyond it rejected", () => {
     ["a factor of 0", () => plateau({ factor: 0 }), () => plateau({ factor: -0.001 })],
     ["a patience of 0", () => plateau({ patience: 0 }), () => plateau({ patience: -1 })],
     ["a cooldown of 0", () => plateau({ cooldown: 0 }), () => plateau({ cooldown: 0.5 })],
-  ])("%s has its limit", (_, accepted, refused) => {
+  ])("%s is accepted, and a value beyond it rejected", (_, accepted, refused) => {
     expect(accepted).not.toThrow();
     expect(refused).toThrow(ArgumentError);
   });

@@ -47,7 +47,7 @@ function drawn(random: Random, dtypes: readonly FloatDType[]): Drawn[] {
 
 const parametersOf = (all: readonly Drawn[]): Tensor[] => all.map(({ parameter }) => parameter);
 
-describe.each(tested)("lists of several dtypes on %s", (backend) => {
+describe.each(tested)("optimizers and clipping with several dtypes on %s", (backend) => {
   const all: readonly FloatDType[] = ["float32", "float16", "bfloat16", "float64"];
   const dtypes = all.filter((dtype) => backend !== "metal" || dtype !== "float64");
   const lists = () => {

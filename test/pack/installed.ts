@@ -32,7 +32,7 @@ function kernels(): Disposable & { readonly more: Record<string, string>; readon
   return { more: withCompiler(), by: "metal", [Symbol.dispose]: () => added[Symbol.dispose]() };
 }
 
-/** The names of a library as the walk prints them: those in namespaces, such as `nn`, with the namespace's. */
+/** The exported names as the walk prints them: members of a namespace follow its name, as in `nn.Linear`. */
 const exportedNames = (values: object, room = ""): string[] =>
   Object.entries(values).flatMap(([key, value]) =>
     Object.prototype.toString.call(value) === "[object Module]"

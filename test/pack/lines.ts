@@ -1,6 +1,6 @@
 /**
- * A line for every public name that the tables of arguments do not call successfully: of files, of classes that
- * functions construct, of state. Each does what its name promises, or throws.
+ * Calls the public names that the tables of arguments do not call successfully: names for files, for state, and of
+ * classes that functions construct. There is one line for each name, which checks what the name does.
  */
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";

@@ -43,7 +43,7 @@ const [scratch, device] = process.argv.slice(2) as [string, "metal" | "none"];
 const own = linesIn(scratch);
 const operations = (await Bun.file(join(import.meta.dir, "operations.json")).json()) as Record<string, Written[]>;
 
-/** Every exported name, those in namespaces with the namespace's: `nn.Linear`. */
+/** Every exported name; members of a namespace follow its name, as in `nn.Linear`. */
 function* exported(values: object, room = ""): Generator<readonly [name: string, value: unknown]> {
   for (const [key, value] of Object.entries(values)) {
     const name = `${room}${key}`;

@@ -43,13 +43,13 @@ function expectSameBits(backend: (typeof places)[number], formats: readonly Quan
     }
 }
 
-test.each(places)("on %s the bits match a sum after the product", (backend) => {
+test.each(places)("on %s the result has the bits of a product and a sum", (backend) => {
   expectSameBits(backend, someFormats, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
 });
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
-  test("few rows and many, checked", () => checked(() => expectSameBits("metal", ["q4_0"], [2, 33])));
-  testVariants(import.meta.path, "few rows and many, checked");
+  test("few rows and many rows have no findings", () => checked(() => expectSameBits("metal", ["q4_0"], [2, 33])));
+  testVariants(import.meta.path, "few rows and many rows have no findings");
 });
 
 test("fast products accept a bias too", () => {

@@ -33,7 +33,7 @@ const roundingPlaces = ["reference", "cpu"] as const;
 describe.each(withLevels.map((format) => [formatName(format), format] as const))(
   "products with x in 8 bits, %s",
   (_, format) => {
-    test("products of x in 8 bits equal the formula, of one row to many, with every instruction set", () => {
+    test("products of one or more rows of x in 8 bits equal the formula, with every instruction set", () => {
       const w = weightsOf(format, 11, 512);
       for (const count of [1, 3, 4, 6, 8, 11, 17]) {
         const x = wave(count, 512, 1.3);
@@ -109,7 +109,7 @@ describe("x is rounded to the same bits on every backend", () => {
     "zeros in one part": (at) => (at < 32 ? 0 : at),
   };
 
-  test.each(Object.entries(rows))("%s is rounded to the same bits", (_, value) => {
+  test.each(Object.entries(rows))("%s is rounded to the same bits on every backend", (_, value) => {
     const x = fromArray(
       Float32Array.from({ length: size }, (__, at) => value(at)),
       [1, size],

@@ -35,7 +35,7 @@ describe.each(formats.map((format) => [formatName(format), format] as const))("q
   const w = weightsOf(format, 19, 512);
 
   test.each(places)(
-    "quantizedMatmul on %s equals the product with dequantized weights, of one row to many",
+    "quantizedMatmul of one or more rows on %s equals the product with dequantized weights",
     (backend) => {
       for (const rows of [1, 2, 3, 4, 5, 9]) {
         const x = wave(rows, 512, 1.3);

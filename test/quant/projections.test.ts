@@ -61,7 +61,7 @@ function expectBitsOfThree(backend: (typeof places)[number], counts: readonly nu
 describe.each(formats.map((format) => [formatName(format), format] as const))(
   "quantizedProjections, %s",
   (_name, format) => {
-    test.each(places)("three products are right on %s, of one row to many", (backend) => {
+    test.each(places)("three products of one or more rows are right on %s", (backend) => {
       for (const count of [1, 4, 5, 17]) {
         const all = without(projectionsOf(thrice(format), 256, "float32"));
         const x = wave(count, 256, 1.3);
@@ -73,11 +73,11 @@ describe.each(formats.map((format) => [formatName(format), format] as const))(
   },
 );
 
-test.each(places)("on %s the bits match three calls", (backend) => {
+test.each(places)("on %s the result has the bits of three calls", (backend) => {
   expectBitsOfThree(backend, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
 });
 
-test.each(isas)("with %s the bits match three calls", (isa) => {
+test.each(isas)("with %s the result has the bits of three calls", (isa) => {
   configure(native, "isa", isa);
   expectBitsOfThree("cpu", [1, 4, 6, 18]);
   configure(native, "isa", initial);

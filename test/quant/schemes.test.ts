@@ -52,20 +52,17 @@ function expectExact(got: Tensor, weights: readonly number[], terms = 1): void {
 }
 
 describe.each(places)("schemes of quantization on %s", (backend) => {
-  test.each(affineBits)(
-    "with one scale for all, %d bits, the product equals that with the dequantized levels",
-    (bits) => {
-      on(backend, () => {
-        const own = quantizePerTensor(w, { bits });
-        const values = numbers(own.levels).map((level) => own.scale * (level - own.zero));
-        // here the terms are levels, which are larger than their differences from the zero point
-        expectExact(matmulPerTensor(x, own), values, 2 ** bits);
-        const exact = numbers(w);
-        const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at])));
-        expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the zero
-      });
-    },
-  );
+  test.each(affineBits)("with one scale and %d bits, the product equals that with dequantized levels", (bits) => {
+    on(backend, () => {
+      const own = quantizePerTensor(w, { bits });
+      const values = numbers(own.levels).map((level) => own.scale * (level - own.zero));
+      // here the terms are levels, which are larger than their differences from the zero point
+      expectExact(matmulPerTensor(x, own), values, 2 ** bits);
+      const exact = numbers(w);
+      const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at])));
+      expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step for the level, half for the zero
+    });
+  });
 
   test.each<QuantizeOptions>([
     { bits: 4, groupSize: 32 },
@@ -73,7 +70,7 @@ describe.each(places)("schemes of quantization on %s", (backend) => {
     { bits: 8, groupSize: 128 },
     { bits: 4, groupSize: 32, symmetric: true },
     { bits: 5, groupSize: 32, scaleDType: "float16" },
-  ])("groups as a batch, and scales applied before, equal the product: %p", (options) => {
+  ])("products by group, and with scales applied before, equal the exact product: %p", (options) => {
     on(backend, () => {
       const own = quantize(w, options);
       const values = numbers(dequantize(own, { dtype: "float32" }));

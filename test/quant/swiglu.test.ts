@@ -141,7 +141,7 @@ function expectCase(own: Case, activation: Activation, where: string, backend: (
 }
 
 describe.each(formats.map((format) => [formatName(format), format] as const))("quantizedSwiglu, %s", (name, format) => {
-  test.each(places)("quantizedSwiglu is right on %s, of one row to many", (backend) => {
+  test.each(places)("quantizedSwiglu of one or more rows is right on %s", (backend) => {
     for (const count of [1, 2, 4, 5, 33])
       expectCase(caseOf(format, count, 19, 256), "silu", `${name}, ${count}`, backend);
   });
@@ -179,11 +179,11 @@ function expectBitsOfTwo(backend: (typeof places)[number], counts: readonly numb
         }
 }
 
-test.each(places)("on %s the bits match swiglu of two products", (backend) => {
+test.each(places)("on %s the result has the bits of swiglu of two products", (backend) => {
   expectBitsOfTwo(backend, backend === "metal" ? [1, 5] : [1, 3, 5, 17]);
 });
 
-test.each(isas)("with %s the bits match swiglu of two products", (isa) => {
+test.each(isas)("with %s the result has the bits of swiglu of two products", (isa) => {
   configure(native, "isa", isa);
   expectBitsOfTwo("cpu", [1, 4, 6]);
   configure(native, "isa", initial);
@@ -222,7 +222,7 @@ test("in float32 gelu is bit-identical to two products too", () => {
     }
 });
 
-test("several blocks of rows are right, of many rows of x", () => {
+test("products of many rows of x with several blocks of rows are right", () => {
   const own = caseOf("q8_0", 18, 1100, 2048);
   const [expected, got] = on("cpu", () => [
     apart(own, "silu", "exact"),

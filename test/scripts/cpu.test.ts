@@ -159,7 +159,7 @@ describe("a quick build compiles only what changed", () => {
     ]);
   });
 
-  test("warnings are errors only in full builds: code that warns compiles in a first one", async () => {
+  test("warnings are errors only in full builds: code with warnings compiles in a quick build", async () => {
     const { command } = await findCompiler();
     const source = join(folder, "warns.cpp");
     writeFileSync(source, "static int unused() { return 1; }\nint used() { int x; return x; }\n");
@@ -185,7 +185,7 @@ describe("a machine needs a certain instruction set", () => {
   const v4 = `${v3} avx512f avx512bw avx512cd avx512dq avx512vl`;
   const processors = (flags: string) => `processor\t: 0\nflags\t\t: fpu sse2 ${flags} rdrand\nbugs\t\t:\n`;
 
-  test("a machine needs the best set that its processor supports, and the one that is set", () => {
+  test("a machine needs the best set that its processor supports, and the set that the user chose", () => {
     expect(setsOfMachine(all, processors(v4), undefined)).toEqual(["avx512"]);
     expect(setsOfMachine(all, processors(v3), undefined)).toEqual(["avx2"]);
     expect(setsOfMachine(all, processors(v4.replace("avx512dq", "")), undefined)).toEqual(["avx2"]);

@@ -15,7 +15,7 @@ function writeProject(folder: TestFolder, dependency: string): void {
   expect(exitCode).toBe(0);
 }
 
-test("installed once and when the lock file changes; a command then starts in a new process", async () => {
+test("dependencies are installed if the lock file is new or changed; a command then starts a new process", async () => {
   const folder = testFolder("dependencies");
   writeProject(folder, "first");
   expect(await installDependencies(folder.path)).toBe(true);

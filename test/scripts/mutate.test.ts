@@ -169,7 +169,7 @@ describe.skipIf(Bun.which("git") === null)("mutants in a small repository are ju
     expect(tables.at(-1)).toBe("test/arguments/long.test.ts");
   });
 
-  test("tests that mention the function of a kernel's or C++ line come first among the others", () => {
+  test("tests that mention the function around a line of a kernel or of C++ come first", () => {
     const write = smallRepository("functions");
     const source =
       "inline float log_sum(float x) {\n    return x;\n}\n\ninline float mish(float x) {\n    return x;\n}\n";
@@ -182,7 +182,7 @@ describe.skipIf(Bun.which("git") === null)("mutants in a small repository are ju
       expect([2, 6].map((line) => first(file, line))).toEqual(["test/ops/logSum.test.ts", "test/ops/mish.test.ts"]);
   });
 
-  test("a part of a file of kernels or C++ has the tests of the whole; C++ has none that only Metal runs", () => {
+  test("parts of a kernel or C++ file have the tests of the whole; tests of Metal alone are not run for C++", () => {
     const write = smallRepository("parts");
     for (const name of ["lu", "blocks", "lu.metal", "other"]) write(`test/linalg/${name}.test.ts`, "");
     const seconds = { "test/linalg/other.test.ts": 1, "test/linalg/lu.test.ts": 2, "test/linalg/blocks.test.ts": 3 };

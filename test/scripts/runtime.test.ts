@@ -44,7 +44,7 @@ describe.if(node !== null)("the package explains that Node.js is not supported",
     expect(errors).toContain(`Error: ${sentence(`Node.js ${version}`)}\n`);
   });
 
-  test("in Node.js, the command prints only that sentence", () => {
+  test("the command prints only one sentence in Node.js", () => {
     expect(run([node!, "src/cli/orchard.js", "doctor"])).toEqual({
       code: 1,
       errors: `${sentence(`Node.js ${version}`)}\n`,
@@ -52,7 +52,7 @@ describe.if(node !== null)("the package explains that Node.js is not supported",
   });
 });
 
-test("in an old Bun, importing it is an error of one sentence", () => {
+test("importing the package in an old Bun is an error of one sentence", () => {
   const program = 'Object.defineProperty(process.versions, "bun", { value: "1.2.30" }); await import("./src/index.js")';
   const { code, errors } = run([process.execPath, "-e", program]);
   expect(code).toBe(1);

@@ -239,7 +239,7 @@ describe("the command replays every instruction set", () => {
     expect(environmentOn(thread, "avx512")).toEqual(thread.environment);
   });
 
-  test("a finding fails, with its record and the command that repeats it; so does a function without a record", () => {
+  test("a finding fails with its record and the command that repeats it; a function without a record fails too", () => {
     const job = { ...jobOf(address, ["some.calls"]) };
     const replayed = { calls: 3, tooLarge: 1, notRecorded: [], findings: [] };
     expect(summarize([{ job, replayed, seconds: 1 }], [])).toEqual({

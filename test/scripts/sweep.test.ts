@@ -36,7 +36,7 @@ function checkSound({ operands, ours, theirs, gradients }: Case): void {
   for (const position of gradients) expect(operands[position].dtype).toContain("float");
 }
 
-test("a seed and a number give the same case again, and other cases than neighboring numbers", () => {
+test("a seed and a number determine the case, and neighboring numbers give different cases", () => {
   const texts = new Set<string>();
   for (let number = 0; number < 300; number++) {
     const text = JSON.stringify(drawCase(5, number));
@@ -160,7 +160,7 @@ const prototypeOf = (space: object, name: string): unknown =>
 const isModule = (name: string): boolean => prototypeOf(nn, name) instanceof nn.Module;
 const steps = (name: string): boolean => prototypeOf(optim, name) instanceof optim.Optimizer;
 
-describe("each drawing runs, small", () => {
+describe("each drawing runs with small sizes", () => {
   for (const [at, { family, name, drawing }] of drawings.entries()) {
     test(`${family} runs: ${name}`, () => {
       for (const seed of [1, 2]) {

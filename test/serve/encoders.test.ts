@@ -53,7 +53,7 @@ test("embeddings are served to OpenAI's client", async () => {
   expect(same.data[0].embedding).toEqual(data[0].embedding);
 });
 
-test.each(["/v1/rerank", "/v2/rerank"])("%s is served in the form of Jina's and Cohere's clients", async (path) => {
+test.each(["/v1/rerank", "/v2/rerank"])("%s answers as Jina's and Cohere's clients expect", async (path) => {
   const documents = path === "/v1/rerank" ? texts.map((text) => ({ text })) : texts;
   const { status, json } = await post(ranking, path, { model: "regress", query: "who wrote", documents, top_n: 2 });
   const wanted = await nn.rerank(ranker.encoder, "who wrote", texts, { topK: 2 });

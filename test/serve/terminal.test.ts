@@ -26,7 +26,10 @@ class Terminal {
   readonly child;
   private readonly gate = folder.file(`gate-${chats++}`);
 
-  /** @param calls how often the model computes until {@link release}; without it, it does not wait */
+  /**
+   * @param calls the number of times that the model computes before it waits for {@link release}; by default, it never
+   * waits
+   */
   constructor(words: readonly string[] = [], calls?: number) {
     const held = calls === undefined ? [] : ["--preload", "./test/serve/held_chat.ts"];
     const chat = ["src/cli/orchard.ts", "chat", model, "--temperature", "0", ...words];

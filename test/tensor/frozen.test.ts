@@ -1,4 +1,6 @@
-/** Nothing that a program does to a shape or to an array it passed changes a tensor: native code relies on both. */
+/**
+ * Changing a tensor's shape, or an array that was passed to a call, does not change the tensor: native code needs that.
+ */
 import { beforeEach, describe, expect, test } from "bun:test";
 import * as orchard from "../../src/index.ts";
 import { arange, fromArray, ones, randn, setBackend, sum, type Tensor, zeros } from "../../src/index.ts";

@@ -22,7 +22,7 @@ import { combinations, expectLimit, filled, filler, MB, options } from "./fillin
 
 const folder = testFolder("memory-limit");
 
-describe("a limit of the environment", () => {
+describe("a limit set in the environment", () => {
   test.each(combinations)("the limit applies on %s", (backends) => {
     const own = filled([...filler, backends, `${MB}`], { ORCHARD_MEMORY_LIMIT: `${100 * MB}` });
     expectLimit(own, 100 * MB, /^ORCHARD_MEMORY_LIMIT$/);
@@ -53,7 +53,7 @@ describe.if(process.platform === "linux")("limits of the system", () => {
   });
 });
 
-describe("a limit of the program", () => {
+describe("a limit set by the program", () => {
   afterEach(() => setMemoryLimit(null));
   const { available } = memoryLimit();
   const refusal = (elements: number) => errorOf(() => withBackend("cpu", () => zeros([elements])));

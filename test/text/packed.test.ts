@@ -21,7 +21,7 @@ interface Drawn {
   readonly texts: readonly string[];
 }
 
-/** A byte pair encoding whose merges create tokens of its vocabulary, some of them twice, in either format. */
+/** A byte pair encoding with merges in either format. They create tokens of its vocabulary, some of them twice. */
 const drawn: fc.Arbitrary<Drawn> = fc
   .record({
     words: fc.uniqueArray(piece, { minLength: 1, maxLength: 30 }),

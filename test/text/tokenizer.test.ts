@@ -80,7 +80,7 @@ test("Gemma's runs of spaces, which were added to its vocabulary, are spaces", (
   expect(tokenizer.decode(tokenizer.encode("a   b", plain))).toBe("a   b");
 });
 
-test("special tokens are known by name, skipped on request, and the space stays where a text continues", () => {
+test("special tokens have names and are skipped on request; a stream keeps the first space of a text", () => {
   const tokenizer = make("llama2");
   const [begin, end] = [tokenizer.idOf("<s>")!, tokenizer.idOf("</s>")!];
   expect([tokenizer.beginOfText, tokenizer.endOfText]).toEqual([begin, end]);
@@ -112,7 +112,7 @@ const ofMetadata = (pairs: readonly (readonly [string, unknown])[]) => {
 };
 
 describe("the tokenizers of GGUF files equal those of folders", () => {
-  test("GGUF's tokenizer of SentencePiece's BPE has the same tokens", async () => {
+  test("GGUF's tokenizer of SentencePiece's BPE has the folder's tokens", async () => {
     const { bpe } = (await read("sentencepiece")) as { bpe: Pieces };
     const tokenizer = ofMetadata(metadataOf("llama", bpe));
     for (const { text: own, ids, special, decoded } of fixtures.llama2.rows) {
@@ -138,7 +138,7 @@ describe("the tokenizers of GGUF files equal those of folders", () => {
     ["llama3", "llama-bpe"],
     ["tekken", "tekken"],
     ["gpt4o", "gpt-4o"],
-  ] as const)("GGUF's byte-level BPE of %s has the same tokens", (name, pre) => {
+  ] as const)("GGUF's byte-level BPE of %s has the folder's tokens", (name, pre) => {
     const { tokenizer: json, config, rows } = fixtures[name];
     const model = json.model as unknown as { vocab: Record<string, number>; merges: readonly [string, string][] };
     const added = new Map((json.added_tokens ?? []).map(({ id, content }) => [id, content]));

@@ -104,7 +104,7 @@ describe("a resumed run applies new settings", () => {
 });
 
 describe("a disk that is full", () => {
-  test("a full disk ends no run, and is reported", async () => {
+  test("a full disk does not end a run, and is reported", async () => {
     const run = newRun();
     const words = ["train", text, ...tiny, "--width", "96", "--steps", "6", "--warmup", "1", "--out", run];
     const { stdout, stderr, exitCode } = limited(300, environment, ...words); // a checkpoint takes 3 MB

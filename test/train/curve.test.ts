@@ -26,7 +26,7 @@ describe("the picture shows the losses", () => {
     expect(drawn.every(([, y], k) => k === 0 || y >= drawn[k - 1][1])).toBe(true);
   });
 
-  test("the picture has its axis from 0, so that a loss of half the height is half the loss", () => {
+  test("the axis of losses starts at 0, so that half the height is half the loss", () => {
     const flat = drawCurve({ training: points(2, (step) => 4 * (3 - step)), heldOut: [] }); // the losses are 8 and 4
     const [[, high], [, half]] = pathIn(flat, "training") as [readonly [number, number], readonly [number, number]];
     const bottom = 540 - 48;

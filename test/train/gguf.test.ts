@@ -122,7 +122,7 @@ describe("tokens of the vocabulary are written", () => {
     expect(valuesOf(metadata, "merges")).toEqual([]);
   });
 
-  test("tokens of GPT-2 are its own, with the merges of its merges.txt", () => {
+  test("GPT-2's tokens and merges are those of its published files", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new Gpt2Tokenizer());
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));
     expect([tokens.length, tokens[50_256], tokens[15_496], tokens[995]]).toEqual([
@@ -135,7 +135,7 @@ describe("tokens of the vocabulary are written", () => {
     expect([types[0], types[50_256]]).toEqual([1, 3]);
   });
 
-  test("metadata of a trained encoding list its merges and their tokens in order", () => {
+  test("the metadata of a trained tokenizer list its merges and their tokens in order", () => {
     const tokenizer = data.trainBpe(["the cat sat on the mat with the hat"], { size: 262 });
     const metadata = ggufMetadata(settings, modelOf(settings), tokenizer);
     const [tokens, merges, types] = ["tokens", "merges", "token_type"].map((key) => valuesOf(metadata, key));

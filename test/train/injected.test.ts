@@ -52,7 +52,7 @@ async function checkRun(operations: readonly string[], cause: RegExp, disturb: D
 
 const said = (): string[] => warn.mock.calls.map(([text]) => String(text));
 
-/** The faults of a step: most compilations; two allocations, different ones each time; one command buffer. */
+/** Which calls fail in a step: nearly all compilations; a few allocations, others in each step; one command buffer. */
 const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count: number }>> = {
   library: () => ({ skip: 4, count: 1000 }),
   pipeline: () => ({ skip: 4, count: 1000 }),
@@ -92,8 +92,8 @@ const beforeUpdates =
     });
   };
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("a run with faults is the same", () => {
-  test.each(faultKinds)("a run is the same if its steps have a fault: %s", async (kind) => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("a run with faults equals one without", () => {
+  test.each(faultKinds)("a run equals one without faults if its steps have a fault: %s", async (kind) => {
     // Work after a failed command buffer reads memory that was never written, and is computed again.
     metalContext().configure("check", kind !== "command-buffer");
     const beforeStep = (step: number) => metalContext().injectFault(kind, plans[kind](step));
@@ -101,14 +101,14 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("a run with faults is the
     expect(said().join("\n")).toMatch(/injected/i);
   });
 
-  test.each(faultKinds)("a run is the same if each update of the parameters has a fault: %s", async (kind) => {
+  test.each(faultKinds)("a run equals one without faults if each update has one: %s", async (kind) => {
     metalContext().configure("check", kind !== "command-buffer");
     const atStart = beforeUpdates(() => metalContext().injectFault(kind, { count: kind === "allocate" ? 2 : 1 }));
     await checkRun(["optimizerUpdate"], injectedFaults[kind], { atStart });
     expect(said().join("\n")).toMatch(/injected/i);
   });
 
-  test("a run is the same if pipelines support few threads", async () => {
+  test("a run equals a usual one if pipelines support few threads", async () => {
     metalContext().configure("check", true);
     metalContext().configure("max_threads", 64);
     try {
@@ -121,7 +121,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("a run with faults is the
     }
   });
 
-  test.each(operations)("a run is the same if %s lacks an option", async (operation) => {
+  test.each(operations)("a run equals a usual one if %s lacks an option", async (operation) => {
     metalContext().configure("check", true);
     using _ = withoutSupport(implementations[operation]);
     await checkRun([operation], /^metal: no such option$/);

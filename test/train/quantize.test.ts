@@ -63,7 +63,7 @@ describe("a run is quantized and generates", () => {
     }
   });
 
-  test("for a run that is not quantized, --stats prints the same", async () => {
+  test("--stats also prints speed and bytes for a run that is not quantized", async () => {
     const { err, exitCode } = await orchard("generate", run, "--tokens", "3", "--stats");
     expect(exitCode).toBe(0);
     expect(err).toMatch(/^3 tokens, [\d.e+]+ tokens\/s, \d+\.\d KB of weights\n$/);

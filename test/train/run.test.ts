@@ -86,7 +86,7 @@ describe("a run with patience", () => {
     patience: 3,
   };
 
-  test("a run ends after this many evaluations without a lower loss, and resumes to the same end", async () => {
+  test("a run ends after `patience` evaluations without a lower loss, and resumes to the same end", async () => {
     const checkpoints = newFolder();
     const { outcome, events } = await run(await Session.start(still), checkpoints);
     expect(outcome).toMatchObject({ reason: "finished", step: 8 });
@@ -130,7 +130,7 @@ describe("a run emits its events when due", () => {
     expect(outcome.heldOutLoss).toBeLessThan(losses[0] / 2);
   });
 
-  test("a run has the same losses with the same seed, and others with another", async () => {
+  test("a run has the same losses with the same seed, and different ones with another seed", async () => {
     const [first, again] = [await run(await Session.start(small)), await run(await Session.start(small))];
     expect(again.losses).toEqual(first.losses);
     expect((await run(await Session.start({ ...small, seed: 2 }))).losses).not.toEqual(first.losses);
@@ -283,7 +283,7 @@ describe("numbers that are not finite", () => {
   const set = (session: Session, name: string, value: number) =>
     noGrad(() => void fill_(session.model.namedParameters().get(name)!, value));
 
-  test("such numbers stop the run in its last good state, and the operation of the first NaN is named", async () => {
+  test("a NaN stops the run in its last good state, and the error names the operation of the first NaN", async () => {
     // Some of the infinite products differ in sign: their difference is the first NaN.
     const { error, checkpoints } = await broken(5, (session) => set(session, "blocks.1.feedForward.up.weight", 3e38));
     expect(error.step).toBe(6);
@@ -317,13 +317,13 @@ describe("numbers that are not finite", () => {
     expect((await loadRun(checkpoints)).step).toBe(2);
   });
 
-  test("for a norm alone, the message says that no operation is to blame", async () => {
+  test("if only the norm is not finite, the message says that no operation is to blame", async () => {
     const { error } = await broken(2, (session) => set(session, "finalNorm.bias", 1e38), { batch: 1 });
     expect(error.message).toContain("every result is finite, but the global norm of the gradients is not");
     expect(error.firstOperation).toBeUndefined();
   });
 
-  test("such weights are named, and not saved", async () => {
+  test("weights that are not finite are named, and not saved", async () => {
     const name = "blocks.0.attention.output.weight";
     const { error, checkpoints } = await broken(3, (session) => set(session, name, Number.NaN));
     expect(error.brokenParameter).toBe(name);

@@ -178,12 +178,12 @@ describe("settings of adapters are checked", () => {
   });
 
   test.each(["architecture", "layers", "heads", "width", "dropout", "tokenizer", "vocabulary", "preset"])(
-    "%s is set by the model",
+    "%s can't be set for a pretrained model",
     (name) => expect(check({ [name]: 1 } as TuningFlags)).toThrow(`${name} can't be set for a pretrained model`),
   );
 
   test.each(["model", "lora", "loraAlpha", "loraTargets", "quantize", "dtype", "context", "packing"] as const)(
-    "%s is set by the run",
+    "a resumed run rejects another value of %s",
     (name) => {
       const saved = check({})();
       const other = { model: "n", loraTargets: ["value"], quantize: "q8_0", dtype: "float16", packing: true } as const;

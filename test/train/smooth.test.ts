@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { bytesAt, distances, withDecimals } from "../../src/train/dashboard/page/ticks.ts";
 import { smooth } from "../../src/train/smooth.ts";
 
-test("the average over 200 values forgets half with each, and begins at the first", () => {
+test("the average of 200 values begins at the first, and each new value halves the weight of those before", () => {
   const values = [4, 2, 6, ...Array.from({ length: 197 }, () => 1)];
   const [first, second, third] = smooth(values);
   expect(first).toBe(4);

@@ -160,7 +160,7 @@ describe("a metalKernel may have a vmap rule", () => {
   type Values = { x: Tensor; w: Tensor; power: number };
   const infos: KernelVmapInfo<Values>[] = [];
   let calls = 0;
-  /** Multiplies rows of x by vectors: w has one, or one for each row. */
+  /** Multiplies rows of x elementwise by w: one vector, or one for each row. */
   const scaled: MetalKernel<Values, "y"> = metalKernel({
     name: "scaled",
     source: `

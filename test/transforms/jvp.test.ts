@@ -15,7 +15,7 @@ const isFloat64 = ({ dtype }: Tensor): boolean => dtype === "float64";
  * Operations that are not compared: acosh, which is defined from 1 on, and operations on integers or with derivative 0.
  */
 const without = new Set(["acosh", "bincount", "gridSample", "histogram", "nextafter", "unique", "uniqueConsecutive"]);
-/** The derivative by the first operand is not known in closed form. */
+/** The derivative with respect to the first operand has no known closed form. */
 const withoutFirst = { gammainc, gammaincc, zeta };
 for (const name of Object.keys(withoutFirst)) without.add(name);
 
@@ -177,7 +177,7 @@ describe("compositions of transforms are correct", () => {
     expect(difference(data(matrix.matmul(one())), data(forwardOverReverse))).toBeLessThan(1e-12);
   });
 
-  test("a graph outside reaches through primals, tangents and closed-over tensors", () => {
+  test("gradients reach a graph outside through primals, tangents and closed-over tensors", () => {
     const [x, t, w] = [point(), one(), point()].map((y) => Object.assign(y, { requiresGrad: true })) as [
       Tensor,
       Tensor,

@@ -144,7 +144,7 @@ describe("vmap of elementwise functions agrees with single examples", () => {
     unary((x) => methodOf(x, name)(0), randn);
   });
 
-  test("clamp agrees with single examples, with numbers, tensors and in place", () => {
+  test("clamp to numbers and tensors, and in place, agrees with single examples", () => {
     for (const options of [{ min: -0.5 }, { max: 0.5 }, { min: -0.5, max: 0.5 }]) {
       unary((x) => x.clamp(options));
       unary((x) => x.clone().clamp_(options));
@@ -188,7 +188,7 @@ describe("vmap of products agrees with single examples", () => {
     check(body, [rand([3, ...a]), rand([4, ...b])], dims(null, 0), dims(0, null));
   });
 
-  test("matmul of shared and separate factors in two levels, slogdet, trace and cross agree", () => {
+  test("matmul of shared and separate factors, slogdet, trace and cross agree with single examples", () => {
     check((x, y) => orchard.matmul(x, y), [randn([5, 2, 2, 2]), randn([5, 7, 2])], dims(0, 0), dims(null, 0));
     for (const shape of [
       [4, 1, 1],
@@ -214,7 +214,7 @@ describe("vmap of reductions and norms agrees with single examples", () => {
     check((x) => methodOf(x, name)({ dim: -2 }), [randn([7, 2, 5, 4, 3])], dims(2), dims(0));
   });
 
-  test("argmax, oneHot, nllLoss, adaptiveAvgPool2d and groupNorm agree", () => {
+  test("argmax, oneHot, nllLoss, adaptiveAvgPool2d and groupNorm agree with single examples", () => {
     for (const dim of [undefined, 0, -1]) check((x) => orchard.argmax(x, { dim }), [randn([5, 2, 3])]);
     check((x) => orchard.oneHot(whole(x), { numClasses: 4 }), [randint(0, 3, [3, 2, 4])]);
     check((x) => orchard.oneHot(whole(x), { numClasses: 3 }), [randint(0, 3, [5])]);
@@ -265,7 +265,7 @@ describe("vmap of reductions and norms agrees with single examples", () => {
 const split = (x: Tensor | readonly Tensor[]): readonly Tensor[] => listed(x);
 
 describe("vmap of views agrees with single examples", () => {
-  test("chunk, split, tensorSplit and unbind agree", () => {
+  test("chunk, split, tensorSplit and unbind agree with single examples", () => {
     check((x) => split(orchard.chunk(x, 5, -1)), [rand([3, 2, 24])]);
     check((x) => split(orchard.chunk(x, 4, 0)), [rand([3, 23, 2, 5])], dims(2), dims(0));
     check((x) => split(orchard.split(x, 9, 1)), [rand([2, 3, 24])], dims(1));
@@ -276,7 +276,7 @@ describe("vmap of views agrees with single examples", () => {
     check((x) => split(orchard.unbind(x, 0)), [rand([2, 3, 5])], dims(1));
   });
 
-  test("diagonal, movedim, transpose, t, T and unfold agree", () => {
+  test("diagonal, movedim, transpose, t, T and unfold agree with single examples", () => {
     const x = randn([3, 5, 4, 6, 2]);
     check((own) => orchard.diagonal(own, 1, 0, 1), [x]);
     check((own) => orchard.diagonal(own, 0, -2, -1), [x], { dims: [1], out: 1 });
@@ -291,7 +291,7 @@ describe("vmap of views agrees with single examples", () => {
     check((own) => own.slidingWindows(-1, 2, 4), [rand([3, 7, 4, 6, 5])], dims(2), dims(0), dims(2));
   });
 
-  test("narrow, select, slice, squeeze and unsqueeze agree", () => {
+  test("narrow, select, slice, squeeze and unsqueeze agree with single examples", () => {
     check((x) => orchard.narrow(x, -1, 1, 3), [rand([3, 2, 5])]);
     check((x) => orchard.narrow(x, 1, 0, 0), [rand([3, 2, 4, 5])], dims(2), dims(0));
     check((x) => x.select(1, 1), [rand([2, 3, 5])], dims(1));
@@ -306,7 +306,7 @@ describe("vmap of views agrees with single examples", () => {
     expect(() => vmap((x: Tensor) => orchard.squeeze(x, 1))(rand([10]))).toThrow();
   });
 
-  test("reshape, view, viewAs, expandAs, repeat, flatten, roll and asStrided agree", () => {
+  test("reshape, view, viewAs, expandAs, repeat, flatten, roll and asStrided agree with single examples", () => {
     check((x) => x.reshape([2, 5]), [rand([3, 10])]);
     check((x) => x.reshape([1, 1, 10]), [rand([2, 3, 5])], dims(1));
     check((x) => x.reshape([-1]), [rand([3, 4, 2, 5, 6, 2])], dims(5), dims(1), dims(2));
@@ -327,7 +327,7 @@ describe("vmap of views agrees with single examples", () => {
     expect(partsOf(strided(x))).toEqual(partsOf(x.transpose(1, 2).contiguous()));
   });
 
-  test("real, imag, conj, viewAsReal and viewAsComplex agree", () => {
+  test("real, imag, conj, viewAsReal and viewAsComplex agree with single examples", () => {
     const complex = (shape: number[]): Tensor => randn(shape, { dtype: "complex64" });
     for (const body of [orchard.real, orchard.imag, orchard.conj, orchard.viewAsReal] as unknown as Body[])
       unary(body, complex);
@@ -339,7 +339,7 @@ describe("vmap of views agrees with single examples", () => {
 });
 
 describe("joins, copies and indices", () => {
-  test("cat and stack of shared and separate tensors agree", () => {
+  test("cat and stack of shared and separate tensors agree with single examples", () => {
     check((...all) => orchard.cat(all), [rand([5, 2]), rand([5, 3])]);
     check((...all) => orchard.cat(all), [rand([2]), rand([5, 0])], dims(null, 0));
     check((...all) => orchard.cat(all, -1), [rand([7, 2]), rand([7, 3, 5])], dims(null, 2));
@@ -349,7 +349,7 @@ describe("joins, copies and indices", () => {
     check((...all) => orchard.stack(all), [rand([3, 2]), rand([5, 2])], dims(null, 0), dims(0, null));
   });
 
-  test("clone, contiguous, to, newZeros, zerosLike and facts of one example agree", () => {
+  test("clone, contiguous, to, newZeros, zerosLike and properties agree with single examples", () => {
     unary((x) => x.clone());
     unary((x) => x.contiguous());
     unary((x) => x.to("float64"));
@@ -366,7 +366,7 @@ describe("joins, copies and indices", () => {
     expect(facts).toEqual([[105, 7, 1], false, true, 3, 70]);
   });
 
-  test("indices that differ agree: indexSelect, takeAlongDim, indexFill, indexPut", () => {
+  test("indexSelect, takeAlongDim, indexFill and indexPut with different indices agree with single examples", () => {
     const index = randint(0, 3, [4, 2]);
     check((x, at) => orchard.indexSelect(x, whole(at), { dim: 1 }), [randn([4, 5, 3]), index]);
     check((x, at) => orchard.indexSelect(x, whole(at), { dim: 1 }), [randn([5, 3]), index], dims(null, 0));
@@ -420,7 +420,7 @@ describe("joins, copies and indices", () => {
       }
   });
 
-  test("changes of views of one another agree", () => {
+  test("in-place changes of views of each other agree with single examples", () => {
     const body: Body = (leaf) => {
       const base = leaf.mul(leaf);
       const view = base.transpose(0, 1);
@@ -433,7 +433,7 @@ describe("joins, copies and indices", () => {
     check(body, [randn([2, 4, 4, 3])], dims(3), dims(0));
   });
 
-  test("a module of the batch agrees: Linear and BatchNorm1d by functionalCall", () => {
+  test("Linear and BatchNorm1d by functionalCall agree with single examples", () => {
     const model = new nn.Linear(3, 2);
     const f: Body = (weight, bias, x) => transforms.functionalCall(model, { weight, bias }, x) as Tensor;
     check(f, [randn([4, 2, 3]), randn([4, 2]), randn([4, 5, 3])]);

@@ -64,7 +64,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
     );
 
   test(
-    "rope agrees with positions of a sequence and of a batch",
+    "rope with positions of a sequence or of a batch agrees with single examples",
     on(() => {
       const x = of([2, 3, 4, 6]);
       compareAll((own) => orchard.rope(own, { interleaved: true, offset: 5 }), [x], [0], tolerance);
@@ -111,7 +111,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
     );
 
   test(
-    "embedding agrees, and gradients that differ where the table and the indices do not",
+    "embedding agrees with single examples, even if only gradients differ between them",
     on(() => {
       compareAll(
         (index, own) => orchard.embedding(index, own),
@@ -137,7 +137,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
   );
 
   test(
-    "pdist agrees, and crossEntropy with weights that differ",
+    "pdist, and crossEntropy with different weights, agree with single examples",
     on(() => {
       compareAll((x) => orchard.pdist(x), [of([5, 3])], [0], tolerance);
       const positive = add(rand([COUNT, 4], { dtype }), 0.5) as Tensor;
@@ -150,7 +150,7 @@ describe.each(places)("vmap of functions of rows, $backend $dtype", ({ backend, 
   );
 
   test(
-    "indices of several axes agree",
+    "indices of several axes agree with single examples",
     on(() => {
       const f: Call = (x, i, j) => orchard.at(x, i as Tensor<"int64">, j as Tensor<"int64">);
       compareAll(f, [of([4, 5, 2]), randint(-4, 4, [COUNT, 3, 1]), randint(-5, 5, [COUNT, 2])], [0], tolerance);

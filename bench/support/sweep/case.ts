@@ -61,7 +61,7 @@ export interface Case {
 
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((product, size) => product * size, 1);
 
-/** Returns the shape of the tensor in memory of which the operand is a view. */
+/** Returns the shape of the tensor in memory that the operand is a view of. */
 export function baseShape({ shape, layout }: Operand): number[] {
   const base = [...shape];
   if (layout.kind === "transposed") {

@@ -95,7 +95,8 @@ function compare(each: Case, output: Tensor, theirs: Float64Array): void {
     largest = Math.max(largest, Math.abs(value));
     off = Math.max(off, Math.abs(value - computed));
   }
-  if (off > allowed * Math.max(1, largest)) throw new Error(`results differ by ${off}, of at most ${largest}`);
+  if (off > allowed * Math.max(1, largest))
+    throw new Error(`results differ by ${off}; their largest absolute value is ${largest}`);
 }
 
 function dispose(results: readonly Tensor[]): void {

@@ -202,7 +202,7 @@ private:
   const int64_t bytes_, statistic_bytes_;
 };
 
-// Reads q to slopes, the operands that come first in both passes.
+// Reads the operands from q to slopes, which come first in both passes.
 template <class Block> void read_inputs(const OperandReader<Block> &reader, AttentionProblem &p) {
   p.q = reader.read(0, reader.of_queries(p.dim));
   p.k = reader.read(1, reader.of_keys(p.dim));

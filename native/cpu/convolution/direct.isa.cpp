@@ -96,8 +96,8 @@ public:
     divide();
   }
 
-  // Returns whether a task can hold the boxes that one line needs of a block, and few rows and columns of tiles are
-  // padding.
+  // Returns whether the kernel applies: tiles have little padding, and the boxes that one line needs fit in a task's
+  // scratch memory.
   static bool takes(const Windows &windows) {
     const WindowAxis &wide = windows.axes[2];
     if (!windows.is_whole() || windows.place_count == 1 || windows.place_count > most_steps) return false;

@@ -17,7 +17,7 @@ struct CopyAxis {
 
 // A plan for a copy. Axes are sorted by the result's strides, smallest last, and merged where both layouts allow it.
 // With `is_rows`, both operands have adjacent elements along the last axis. Otherwise the last two axes are transposed:
-// elements are adjacent along the last one in the result, and along the other one they are closest in the source.
+// the last one has the result's adjacent elements, the other one the source's closest elements.
 struct CopyPlan {
   int rank;
   CopyAxis axes[max_rank];

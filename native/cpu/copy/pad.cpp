@@ -112,7 +112,8 @@ void merge(Axes &all) {
   all.rank = last + 1;
 }
 
-// The element of each position of each axis but the last, times its stride; `nowhere` becomes `is_constant`.
+// For each axis but the last, and each position along it: the offset of the source element (its index times the
+// stride), or `is_constant` if there is none.
 constexpr int64_t is_constant = INT64_MIN;
 
 class Sources {

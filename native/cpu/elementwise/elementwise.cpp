@@ -38,9 +38,9 @@ Found find(const ElementwiseOperations &operations, int64_t ordinal, DType dtype
   return {operation, row};
 }
 
-// Operations that take more than about a nanosecond per element, and more than about four, in all float dtypes and in
-// float64 only. For these, several threads pay off with fewer elements. Operations that are slow in all dtypes are very
-// slow in float64.
+// `slow` operations take more than about a nanosecond per element, `very_slow` ones more than about four; those
+// `in_float64` do so only in float64. For these, several threads pay off with fewer elements. Operations that are slow
+// in all dtypes are very slow in float64.
 constexpr std::string_view slow[] = {"lgamma",
                                      "digamma",
                                      "polygamma",

@@ -15,7 +15,7 @@ template <class Number> struct Tail {
 };
 
 // S = Φ, the normal distribution function. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly. G is
-// approximated by a rational function that interpolates it for 0 ≤ a ≤ 15, where 1/(1 + 0.3 a) is a Chebyshev point.
+// approximated for 0 ≤ a ≤ 15 by a rational function that interpolates it at the Chebyshev points of 1/(1 + 0.3 a).
 struct NormalShare {
   template <class Number>
   static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from here on S(-a) rounds to 0

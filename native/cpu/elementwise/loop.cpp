@@ -108,15 +108,16 @@ void Loop::run_all(const PlacedRow &row, bool starts_anywhere, int64_t most) con
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
 }
 
-// A row that is broadcast repeats: its elements are gathered once for all tiles.
+// Returns the number of elements after which a broadcast operand repeats; 0 if it is large. These elements are gathered
+// once for all tiles.
 int64_t Loop::period_of(const LoopOperand &operand) const {
   int64_t period = count_;
   for (int axis = 0; axis < rank_ && operand.strides[axis] == 0; axis++) period /= std::max<int64_t>(1, shape_[axis]);
   return period > 0 && period <= tile / 2 && period < count_ ? period : 0;
 }
 
-// Returns whether rows are computed run by run, along the innermost axis, so that operands with adjacent elements there
-// are read where they are, and one element that is broadcast along it is written to a buffer once.
+// Returns whether rows are computed run by run along the innermost axis. Then operands whose elements are adjacent
+// along it are read in place, and an element that is broadcast along it is written to a buffer once.
 bool Loop::goes_by_runs(const View *views) const {
   const int inner = rank_ - 1, last = operands_ - 1;
   if (rank_ < 2 || shape_[inner] < shortest_run) return false;

@@ -22,7 +22,7 @@ struct BagHead {
   Flag has_factors;
 };
 
-// `starts` has the offsets of the operands in order, without results, which are dense.
+// `starts` has the offsets of the operands in order. Results have no offsets, since they are dense.
 struct EmbeddingBagBlock : BagHead {
   Whole starts[4];
   Whole table_strides[2];

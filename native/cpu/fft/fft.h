@@ -47,10 +47,10 @@ template <class T> struct RealPasses {
 
 template <class T> struct FftKernels {
   int lanes;
-  // Transforms up to `lanes` rows, or adjacent columns. `work` has 4 lanes numbers per element.
+  // Transforms up to `lanes` rows, or adjacent columns. `work` has 4 · lanes numbers per element.
   void (*rows)(const Passes<T> &passes, const Lines<T> &lines, T *work);
   void (*columns)(const Passes<T> &passes, const Lines<T> &lines, T *work);
-  void (*chirped_rows)(const Chirp<T> &chirp, const Lines<T> &lines, T *work); // 4 lanes numbers per padded element
+  void (*chirped_rows)(const Chirp<T> &chirp, const Lines<T> &lines, T *work); // 4 · lanes numbers per padded element
   // The two steps of a split transform of one row, for one block of columns, and of rows. `between` has the elements
   // after the first step: [a, rounded up to whole blocks][blocks of b][2][lanes].
   void (*split_columns)(const Split<T> &split, const Lines<T> &row, int64_t block, T *between, T *work);
@@ -66,12 +66,12 @@ template <class T> struct FftKernels {
   void (*unpack)(const T *roots, int64_t h, bool inverse, T *row);
   // The inverse of `unpack`: computes to[k] for k < h, whose inverse transform has the row's pairs.
   void (*pack)(const T *roots, int64_t h, bool inverse, const T *row, T *to);
-  // Transforms up to `lanes` real rows into half spectra, and back. `work` has 4 lanes numbers per element of the
-  // passes, and for one more.
+  // Transform up to `lanes` real rows into half spectra, and back. `work` has 4 · lanes · (n + 1) numbers, where n is
+  // the length of the passes.
   void (*spectra_of_rows)(const RealPasses<T> &real, const Lines<T> &lines, T *work);
   void (*rows_of_spectra)(const RealPasses<T> &real, const Lines<T> &lines, T *work);
-  // Transforms the `inner` columns of up to `lanes` contiguous matrices. `work` has 2 lanes numbers per element of a
-  // matrix, and 4 lanes numbers per element of a column.
+  // Transforms the `inner` columns of up to `lanes` contiguous matrices. `work` has 2 · lanes numbers for each element
+  // of a matrix, and 4 · lanes for each element of a column.
   void (*planes)(const Passes<T> &passes, const Lines<T> &lines, int64_t inner, T *work);
 };
 

@@ -100,7 +100,8 @@ private:
                    });
   }
 
-  // Writes the vectors of the other side, computed from those of B in `to`, and fixes the signs.
+  // Stores both sides' singular vectors, and fixes their signs. `to` has the vectors of A's long side, computed from
+  // those of B.
   void finish(int64_t at, int64_t width, const T *to, T *scratch) {
     const SvdProblem<T> problem = batch_.problem(at, nullptr);
     const T *others = vh() + at * square();

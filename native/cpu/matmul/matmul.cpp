@@ -13,10 +13,10 @@ using namespace orchard;
 
 namespace {
 
-// Smaller products are not worth several threads each: the products of a batch are divided among the threads instead.
-// Medium products are too, if each thread gets about the same number of them: computing them one by one would cost a
-// fork-join and some idle time each. Larger products use all threads together, since otherwise every thread would pack
-// its operands separately.
+// A small product is computed by one thread, so the threads share the products of a batch. They also share medium
+// products, if each thread gets about the same number of them: computing them one by one would cost a fork-join and
+// some idle time each. Larger products use all threads together, since otherwise every thread would pack its operands
+// separately.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
 constexpr double medium_operations = 2.0 * 768 * 768 * 768;
 constexpr double least_share_of_threads = 0.8; // fraction of threads that must be busy on average

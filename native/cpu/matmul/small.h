@@ -132,7 +132,8 @@ private:
 
   static constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
-  // Returns whether b's steps are adjacent, and stay in the L1 cache or are read a few times only.
+  // Returns whether b can be read in place: its columns must be adjacent, and its rows must stay in the L1 cache or be
+  // read only a few times.
   static bool is_read_in_place(const MatrixProduct &p) {
     if (p.b.column_stride != 1) return false;
     if (p.m <= most_tiles_of_far_steps * tile_rows) return true;

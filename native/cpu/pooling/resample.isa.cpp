@@ -13,7 +13,7 @@ double weight_of(const ResampleAxis &axis, int64_t window, int64_t place) {
   return axis.weights ? factor * axis.weights[axis.weights_at[window] + place] : factor;
 }
 
-// sums = or += row · weight.
+// sums = row · weight if `is_first`, else sums += row · weight.
 template <bool is_first, class T> void add_row(const T *row, double weight, int64_t count, double *__restrict sums) {
   if (weight == 1)
     for (int64_t i = 0; i < count; i++) sums[i] = is_first ? double(load(row[i])) : sums[i] + double(load(row[i]));

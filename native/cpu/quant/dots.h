@@ -7,8 +7,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Sums pairs of products in 16 bits, which suffice for 2 · 128 · 127. Larger bytes would saturate: they are centered at
-// 0, made positive, and their signs are moved to the right bytes.
+// Sums pairs of products in 16 bits, which suffice for 2 · 128 · 127. Larger bytes would saturate, so callers center
+// them at 0, make them positive, and move their signs to the other operand.
 struct PlainDots {
   static constexpr bool takes_wide = false;
   static __m256i add(__m256i sums, __m256i bytes, __m256i signs) {

@@ -27,8 +27,8 @@ struct WideRows {
   }
 };
 
-// Few rows of x, quantized to 8 bits. Groups of eight rows have one row per vector lane; for each remaining row, sums
-// fill a vector.
+// Few rows of x, quantized to 8 bits. In a group of eight rows, each vector lane sums for one row. For each remaining
+// row, the lanes of a vector have sums of this row only.
 class PackedRows {
 public:
   PackedRows(const WideRows &x, int64_t count, int64_t columns)

@@ -29,8 +29,8 @@ struct ReductionKernel {
   // that of column j - 1.
   void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
                   const ReductionFacts &, void *states, int64_t step);
-  // Reduces all elements of the nest, at most `short_row`, for each of `width` results, at most `short_rows`, whose
-  // elements begin at `starts`. The states are adjacent.
+  // Reduces all elements of the nest to each of `width` adjacent states; the elements of result j begin at `starts[j]`.
+  // The nest has at most `short_row` elements, and `width` is at most `short_rows`.
   void (*rows)(const void *in, const int64_t *starts, int64_t width, const Nest<1> &reduced, const ReductionFacts &,
                void *states);
   // Merges adjacent states in order into the first one, as a binary tree whose shape depends only on `count`.

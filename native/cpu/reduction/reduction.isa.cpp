@@ -101,7 +101,7 @@ private:
         __builtin_prefetch(x + i + line + ahead<C>, 0, 2);
       for (int vector = 0; vector < vectors; vector++) step_lanes<width>(partials[vector], x + i + vector * width);
     }
-    // The remaining elements are processed by vectors too: of 100 elements they are a third.
+    // The remaining elements are processed by vectors too, since they may be many: a third of 100 elements.
     for (int vector = 0; vector < vectors - 1 && i + width <= count; vector++, i += width)
       step_lanes<width>(partials[vector], x + i);
     add_rest<width / 2>(partials[vectors - 1], x + i, count - i);

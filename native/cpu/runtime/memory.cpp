@@ -39,7 +39,8 @@ public:
     return memory;
   }
 
-  // Takes a particular block, if it is free. It is among the youngest of its class, or else not worth a search.
+  // Takes a particular block, if it is free. Only the youngest blocks of its class are searched: a longer search would
+  // not pay off.
   bool take_this(void *memory, size_t bytes) {
     constexpr size_t most_looked_at = 16;
     const auto found = by_class_.find(bytes);

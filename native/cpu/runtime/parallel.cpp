@@ -31,8 +31,9 @@ constexpr auto spinning_time = milliseconds(1);
 constexpr auto crowded_spinning_time = microseconds(20);
 constexpr auto crowded_time = milliseconds(300);
 constexpr auto largest_lost_time = microseconds(500);
-// A helper that loses its processor shows that other threads compete for it. Of many helpers, some lose theirs to a
-// thread that soon ends, such as one of JavaScript's compiler, so a quarter of them must within this time.
+// A helper that loses its processor is a sign that other threads compete for it. A few helpers also lose their
+// processors to threads that soon end, such as those of JavaScript's compiler. So the machine counts as crowded only if
+// a quarter of the helpers lose their processors within this time.
 constexpr auto sign_time = milliseconds(20);
 // Waking takes tens of microseconds on an idle processor, but Linux may wake the thread on its caller's processor.
 constexpr auto longest_waking_time = milliseconds(2);
@@ -41,7 +42,7 @@ constexpr int polls_between_clocks = 64;
 std::atomic<int> others_computing{0};
 // The time until which the machine counts as crowded, in clock ticks.
 std::atomic<int64_t> crowded_until{0};
-// The number of helpers that were started; the signs of a crowd since a time in clock ticks.
+// The number of started helpers, and the number of signs since `signs_since` (in clock ticks).
 std::atomic<int> started_helpers{0}, signs{0};
 std::atomic<int64_t> signs_since{0};
 
@@ -129,12 +130,12 @@ thread_local bool is_inside_work = false;
 // pairs.
 constexpr size_t line_bytes = 128;
 
-// Threads that wake others do so one system call after another, each of several microseconds. So the caller wakes at
-// most this many helpers, and each of these as many others. A call that ends before has woken few.
+// Waking a thread takes a system call of several microseconds. So the caller wakes at most this many helpers, and each
+// of them wakes at most as many again. A short call ends before many helpers are woken.
 constexpr int most_woken = 4;
 
 struct Place;
-// The helpers that one thread wakes, as far as they were started.
+// The helpers that one thread wakes; null for those that were not started.
 using Wakes = std::array<std::atomic<Place *>, most_woken>;
 
 // The state of one helper, which only this helper and the caller use while it is awake, so that its cache line is not
@@ -143,8 +144,9 @@ struct alignas(line_bytes) Place {
   std::atomic<uint64_t> begun{0};    // number of the last work whose block for this helper was claimed
   std::atomic<uint64_t> finished{0}; // number of the last work whose block this helper has finished
 
-  // Claims the block for the calling thread; returns false if it was already claimed. Work numbers only increase, and a
-  // work ends only after all its blocks were claimed, so a late thread finds this number or a greater one.
+  // Claims the helper's block of work number `work` for the calling thread; returns false if it was already claimed.
+  // Work ends only after all its blocks were claimed, and its numbers increase, so a late thread finds `begun` at this
+  // number or above.
   bool begin(uint64_t work) {
     uint64_t last = begun.load(std::memory_order_relaxed);
     return last < work && begun.compare_exchange_strong(last, work, std::memory_order_acq_rel);
@@ -223,8 +225,8 @@ private:
     calls_.fetch_add(1, std::memory_order_seq_cst);
   }
 
-  // Wakes those of `wakes`, the helpers from `first` on, that take part in a call and for which there is something to
-  // do. The work may be over already: then this wakes helpers for nothing, or none.
+  // Wakes sleeping helpers that take part in a call and still have something to do. `wakes` are the helpers from number
+  // `first` on. If the work is already over, it may wake helpers for nothing.
   void wake(Wakes &wakes, int first, int helpers, uint64_t work) {
     if (first >= helpers || sleepers_.load(std::memory_order_seq_cst) == 0) return;
     const int count = std::min(most_woken, helpers - first);

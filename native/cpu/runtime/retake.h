@@ -4,7 +4,8 @@
 
 namespace orchard {
 
-// Takes a block again that was given back, if it is still free. Returns whether it was; `bytes` as for take_block.
+// Takes back a released block, if it is still free. Returns whether it was free. `bytes` must be the size passed to
+// take_block.
 bool retake_block(void *block, size_t bytes) noexcept;
 
 } // namespace orchard

@@ -26,8 +26,8 @@ struct SoftmaxBatch : SliceBatch {
   char *scratch;
 };
 
-// Inputs of a slice's results besides its elements: the largest element (not for gradients), and the sum of
-// exp(x - largest), g y, or g.
+// The values besides its elements on which a slice's results depend: the largest element (not for gradients), and the
+// sum of exp(x - largest), g y, or g.
 struct SoftmaxState {
   double largest, sum;
 };

@@ -36,7 +36,7 @@ const byCount =
 /**
  * Convolutions whose weights differ between examples, and gradients of weights: the examples become groups of channels.
  *
- * @param images the operands [batch, channels, …]; inside of another `vmap` the batch may be several axes
+ * @param images the operands [batch, channels, …]; inside another `vmap` the batch may be several axes
  * @param isImage whether the result has this layout too
  */
 const asGroups =

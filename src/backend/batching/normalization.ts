@@ -76,7 +76,7 @@ export const normalizationForward: Rule = (operands, results, attributes) => {
   };
 };
 
-/** The gradient of x is a call; those of vectors are sums over the rows of each example. */
+/** Computes the gradient of x in one call, and the gradients of vectors as sums over the rows of each example. */
 export const normalizationBackward: Rule = (operands, results, attributes) => {
   const count = countOf(operands);
   const all = namedOperands(operands, attributes);

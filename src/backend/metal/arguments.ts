@@ -88,7 +88,7 @@ export class BoundArguments<Bindings> {
     this.buffers.push({ buffer: buffer.handle, offset, length: 0, index, access: Access[access] });
   }
 
-  /** Binds a tensor of a call that a kernel computes; see `kernelOverride`. */
+  /** Binds an operand or a result of a call that a `kernelOverride` computes. */
   private bindDense(argument: PipelineBinding, tensor: Tensor): void {
     if (!tensor.isContiguous)
       throw this.refuse(argument.name, "expected a contiguous tensor; use contiguous(x), or apply(), which copies");

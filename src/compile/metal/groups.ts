@@ -40,8 +40,8 @@ function bodiesOf(calls: readonly Planned[]): Body[] {
 const URGENT = 6;
 
 /**
- * Reorders dispatches so that independent ones with bodies of one header are adjacent: each is delayed until a
- * dispatch needs its result. Returns lists of dispatches to merge.
+ * Reorders dispatches so that those that can be merged are adjacent: independent ones whose bodies are in the same
+ * header. Each is delayed until another dispatch needs its result. Returns lists of dispatches to merge.
  *
  * @param live the bytes of intermediate results at each dispatch. Delayed dispatches keep their operands alive
  * @param most the limit of the bytes of intermediate results at each dispatch

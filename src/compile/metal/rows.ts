@@ -121,8 +121,8 @@ export function rowsDispatch(product: Planned, next: Planned, isNeeded: boolean)
 const FITS = 3; // the index of this function constant of `kernels/normalization/rows.h`
 
 /**
- * Returns the memory of the normalized rows, if the product's rows can be there before: a thread then reads all its
- * elements of a row before it writes them.
+ * Returns the memory of the normalized rows, if the product's rows can be stored in it first. Each thread then reads
+ * all its elements of a row before it overwrites them.
  */
 function placeInResult(product: Planned, next: Planned, { out, sum }: RowKernel): Range | undefined {
   const place = rangesOf(next)[out];

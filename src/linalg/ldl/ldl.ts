@@ -32,8 +32,8 @@ export interface LdlFactors<D extends DType = DType> {
   /** […, n, n]: L below the blocks of D, which are on the diagonal; 0 above. */
   readonly ld: Tensor<D>;
   /**
-   * int32 […, n], as in LAPACK, counted from 1. For a 1 × 1 block, the row that was swapped with the block's row. For a
-   * 2 × 2 block, both numbers are that of the row that was swapped with its second row, negated.
+   * int32 […, n], as in LAPACK, counted from 1. A 1 × 1 block has the number of the row with which its row was swapped.
+   * A 2 × 2 block has the same number twice: minus the number of the row with which its second row was swapped.
    */
   readonly pivots: Tensor<"int32">;
 }

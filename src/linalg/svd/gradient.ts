@@ -56,7 +56,8 @@ function gradientOfVectors(
     if (lastElement(vh.shape) > lastElement(s.shape))
       parts.push(matmul(u, mH(outside(mH(vh), mH(div(ofVh, column(s)))))));
   }
-  // The phases of U and V change together, which the diagonals of the two products leave undetermined.
+  // The phases of each pair of columns of U and V change together. The diagonals of the two products do not determine
+  // that change.
   if (left && right && isComplex(u.dtype))
     parts.push(matmul(matmul(u, div(diagonalPart(skew(left)), mul(row(s), 2))), vh));
   return parts.reduce((sum, part) => add(sum, part));

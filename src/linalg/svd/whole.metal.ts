@@ -42,7 +42,7 @@ export function launchWhole(a: Tensor, { u, s, vh, info }: SvdOutputs, attribute
   }));
 }
 
-/** The bytes of the matrix, of its rotations, and of the norms of its rows plus one number. */
+/** The bytes of the matrix, of its rotations, of the norms of its rows, and of one more number. */
 function memoryOf(
   { rows, columns }: Sizes,
   { vectors }: SvdAttributes,

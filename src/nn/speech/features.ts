@@ -82,11 +82,15 @@ function featuresOf(samples: Tensor, nMels: number): Tensor {
   });
 }
 
-/** @internal Returns (max(L, loudest − 8) + 4) / 4. */
+/** @internal Returns (max(logs, loudest − 8) + 4) / 4. */
 export const normalizedLogMel = (logs: Tensor, loudest: Tensor): Tensor =>
   mul(add(clamp(logs, { min: add(loudest, -8) }), 4), 0.25);
 
-/** @internal Returns L of frames, [nMels, count]. @param padded samples and half a frame on both sides, [1, samples] */
+/**
+ * @internal Returns the log-mel powers of frames, [nMels, count].
+ *
+ * @param padded samples and half a frame on both sides, [1, samples]
+ */
 export const logMelOf = (padded: Tensor, count: number, nMels: number): Tensor =>
   withFloat64(() => {
     const filters = melFilterbank(SAMPLE_RATE, N_FFT, { nMels, dtype: "float64" });

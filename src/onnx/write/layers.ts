@@ -16,8 +16,8 @@ import { Unwritable } from "./unwritable.ts";
 import type { Writer, Writers } from "./writer.ts";
 
 /**
- * Returns the padding after each axis that gives `output` windows. If the padding before the axis gives as many
- * windows, the same padding is used after it.
+ * Returns the padding after each axis with which there are `output` windows: the same as before the axis if that is
+ * enough.
  */
 function padsAfter(
   axes: number,
@@ -154,7 +154,7 @@ function matrixOf({ input, starts, lengths, weights, divisors, factors }: AxisMa
   return matrix;
 }
 
-/** The operands of a call by their names, of which every call has some. */
+/** Returns the operands of a call by name. `Always` are the names that every call has. */
 const named = <Always extends string>({ inputs, attributes }: CapturedCall): Named<string> & Record<Always, Tensor> =>
   namedTensors((attributes as { inputs: readonly string[] }).inputs, inputs);
 

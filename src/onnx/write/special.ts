@@ -189,7 +189,7 @@ const ZEROS = [
   [14.681970642123893, 49.2184563216946],
 ] as const;
 
-/** The bounds between the series near 0 and the asymptotic forms of Cephes, of J and Y, and of K. */
+/** Cephes uses a series below these arguments and an asymptotic form above them: for J and Y, and for K. */
 const FAR_J = 5;
 const FAR_K = 2;
 

@@ -84,7 +84,10 @@ export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor
   return tensor ?? call.standIn;
 }
 
-/** Returns a result to bind. An absent one is not written, so that its stand-in orders no other work. */
+/**
+ * Returns a result to bind. The stand-in for an absent result is bound as read-only, so that no other work waits for
+ * it.
+ */
 export function resultOf(call: Call, operand: OperandName): Operand {
   const result = call.operands[operand];
   return result ? writes(result.tensor) : reads(call.standIn);

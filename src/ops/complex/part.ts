@@ -39,7 +39,7 @@ function withPart(
   return result;
 }
 
-/** Returns and records the conjugates of complex numbers; a real tensor itself. */
+/** Returns the conjugates of complex numbers, and records the gradient. Returns a real tensor unchanged. */
 export function conjugate(x: Tensor): Tensor {
   if (!isComplexTensor(x)) return x;
   using re = plane(x, 0);

@@ -1,4 +1,7 @@
-/** The lowering of random numbers: both parts are drawn, for normal numbers with half the variance each. */
+/**
+ * The lowering of random numbers: draws the real and the imaginary part. For normal numbers, each part has half the
+ * variance.
+ */
 import { defineLowering } from "../../backend/complex.ts";
 import { execute } from "../../backend/dispatch.ts";
 import { realDType } from "../../tensor/dtype.ts";

@@ -12,7 +12,8 @@ const FILE = "embedding/bags.metal";
 const THREADS = 256;
 const SIMD = 32;
 /**
- * Rows of the table per threadgroup in the gradient kernel, and bytes for the starts of these rows and the next one.
+ * In the gradient kernel: the rows of the table per threadgroup, and the bytes for where these rows and the next one
+ * start.
  */
 const ROWS_OF_GROUP = 8;
 const RUN_BYTES = Math.ceil(((ROWS_OF_GROUP + 1) * 8) / 16) * 16;

@@ -28,7 +28,10 @@ export type IndexArguments =
 
 const indexing = { x: operand(aTensor), dim: required(axisKind), index: required(anIndex) } as const;
 
-/** @internal Puts the axis before the indices, as in PyTorch: undefined if it is in the options. */
+/**
+ * @internal Inserts an undefined axis before the indices if the axis is in the options, so that positions match
+ * PyTorch's.
+ */
 export const withAxisFirst = (values: readonly unknown[]): readonly unknown[] =>
   Tensor.isTensor(values[1]) ? values.toSpliced(1, 0, undefined) : values;
 

@@ -28,7 +28,7 @@ import { checkSourceDType, checkSourceShape } from "./scatter_add.ts";
  * gradient of `x` is 0 at replaced elements; that of `source` is 0 at elements that did not win.
  *
  * @param index integers of `x`'s rank, with at most `source`'s sizes and, on axes other than `dim`, at most `x`'s
- * @param source of `x`'s dtype, elements outside the index's sizes are ignored; or one number for all elements
+ * @param source of `x`'s dtype (elements outside the index's sizes are ignored), or one number for all elements
  *
  * @example
  * scatter(tensor([0, 0, 0]), tensor([2n, 1n, 2n]), tensor([4, 5, 6]), { dim: 0 }); // [0, 5, 6]

@@ -229,9 +229,9 @@ function factorsOf(
 }
 
 /**
- * Computes products by doubling, differentiable to any order. The elements are sorted by index; after step s each is
- * the product of the elements with its index among the 2ˢ up to it. The last element of each index is then the product
- * of all, and `scatter` keeps the last one.
+ * Computes products by doubling, differentiable to any order. The elements are sorted by index. After step s, each has
+ * been multiplied by the elements with the same index among the 2ˢ − 1 before it. At the end, the last element with an
+ * index is the product of all, and `scatter` keeps the last one.
  */
 function composedProducts(operation: string, call: Call): Tensor {
   const { x, index, source, axis, includeSelf } = call;

@@ -65,7 +65,7 @@ export const inPlaceRows = {
   celu_: operations.celu,
   /** Clamps each element to the bounds in place. @see {@link operations.clamp} */
   clamp_: operations.clamp,
-  /** Gives each element the sign of other's in place. @see {@link operations.copysign} */
+  /** Gives each element the sign of the element of `other`, in place. @see {@link operations.copysign} */
   copysign_: operations.copysign,
   /** Computes the cosine in place. @see {@link operations.cos} */
   cos_: operations.cos,

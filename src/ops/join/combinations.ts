@@ -63,7 +63,7 @@ export interface CombinationsOptions {
  * Returns all combinations of r elements of a vector, one per row, in the order of their positions.
  *
  * @param x a vector of n elements
- * @returns [n! / (r! (n − r)!), r]; with replacement, n is n + r − 1 in the number of rows
+ * @returns [n! / (r! (n − r)!), r]; with replacement, [(n + r − 1)! / (r! (n − 1)!), r]
  *
  * @example
  * combinations(tensor([1, 2, 3])); // float32 [[1, 2], [1, 3], [2, 3]]

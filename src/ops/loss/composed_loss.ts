@@ -42,8 +42,8 @@ export function composedLoss<const Operands extends readonly [Tensor, ...Tensor[
 }
 
 /**
- * Computes `formula` in the dtypes of the operands and reduces its losses. For integers, which wrap around, and for
- * operands of several dtypes, as PyTorch computes both.
+ * Computes `formula` in the dtypes of the operands and reduces its losses, as PyTorch does for
+ * integers, which wrap around, and for operands of several dtypes.
  *
  * @throws {DTypeError} for the mean of integers
  */

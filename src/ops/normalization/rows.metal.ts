@@ -17,15 +17,15 @@ interface Team {
   readonly count: number;
 }
 
-/** Teams of the forward, which holds one row, and possibly weight and bias too. */
+/** Teams of the forward pass, which keeps one row in registers, and possibly the weight and the bias. */
 const forwardTeams: readonly Team[] = [
   ...[4, 8, 16, 32].map((count) => ({ lanes: LANES, count })),
   ...[8, 16].map((count) => ({ lanes: 256, count })),
   { lanes: 512, count: 16 },
 ];
 /**
- * Teams of the backward, which holds five rows: x, the gradient, the weight, and the sums of the weight's and the
- * bias's gradients.
+ * Teams of the backward pass, which keeps five rows in registers: x, the gradient, the weight, and the sums of the
+ * weight's and the bias's gradients.
  */
 const backwardTeams: readonly Team[] = [
   ...[4, 8, 16].map((count) => ({ lanes: LANES, count })),

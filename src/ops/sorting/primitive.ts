@@ -39,7 +39,7 @@ export type OrderStatistic = keyof typeof orderStatistics;
 /** The numbers that identify the order statistics in native code. */
 export const orderStatistics = { mode: 0, median: 1, nanmedian: 2 } as const;
 
-/** Slices of sorted elements and of their indices; `places` is contiguous, the index of one element of each slice. */
+/** Slices of sorted elements and of their indices. `places`, contiguous, has the index of one element of each slice. */
 export const orderStatisticCall = cpuCall(
   "orderStatistic",
   { dtype, statistic: whole, slices: slices(2), offset: whole },

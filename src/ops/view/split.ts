@@ -35,7 +35,7 @@ export type Chunks<D extends DType, N extends number, Parts extends Tensor<D>[] 
 /**
  * Splits an axis into views of successive parts.
  *
- * @param splitSize the size of each part, of which the last may be smaller; or a list of sizes that add up to the size
+ * @param splitSize the size of the parts, the last of which may be smaller; or a list of sizes that add up to the size
  * of the axis
  * @returns the parts, with x's shape except along the axis
  *

@@ -41,7 +41,7 @@ export function base64Of(pattern: Pattern): Pattern {
 
 const keyOf = ({ state, count, bits }: Place): string => `${state} ${count} ${bits}`;
 
-/** Returns the place after a digit's six bits; undefined if no text leads there. */
+/** Returns the place that the six bits of a digit lead to; undefined if no text has these bits here. */
 function after({ state, count, bits }: Place, digit: number, texts: Automaton): Place | undefined {
   const all = (bits << 6) | digit;
   if (count === 0) return movesTo(texts[state], all << 2, (all << 2) | 3) && { state, count: 6, bits: all };

@@ -105,8 +105,8 @@ export function formatPattern(format: string): Pattern {
 /** zod's expression for a part of a name between dots. */
 const zodPart = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
 /**
- * zod's expressions that need too many states, because they limit both the parts and the whole, with subsets that need
- * fewer.
+ * For each of zod's expressions that need too many states, because they limit both the parts and the whole: a subset
+ * that needs fewer.
  */
 const subsets: ReadonlyMap<string, () => Pattern> = new Map([
   [

@@ -12,7 +12,7 @@ export interface Term {
 
 type Node =
   | { readonly kind: "empty" }
-  /** A character of these atoms. */
+  /** A character of one of these atoms. */
   | { readonly kind: "set"; readonly atoms: readonly number[] }
   | { readonly kind: "pair"; readonly first: Term; readonly rest: Term }
   | { readonly kind: "choice" | "both"; readonly parts: readonly Term[] }

@@ -16,7 +16,7 @@ export interface FunctionForm {
 
 /** @internal The syntax of function calls in texts. */
 export interface CallForm {
-  /** `"tags"`: `<tool_call>{"name": …, "arguments": …}</tool_call>`; `"json"`: `{"name": …, "parameters": …}`, one. */
+  /** `"tags"`: `<tool_call>{"name": …, "arguments": …}</tool_call>`; `"json"`: one `{"name": …, "parameters": …}`. */
   readonly written: "tags" | "json";
   /** Whether the text consists only of calls; otherwise it is free text that may contain calls in tags. */
   readonly isForced: boolean;

@@ -27,7 +27,10 @@ function sequencesOf([first, last]: Range): Sequence[] {
   return [from.map((byte, at): Range => [byte, to[at]])];
 }
 
-/** Returns where to split a range so that the bytes after a differing byte are full; undefined if they already are. */
+/**
+ * Returns where to split a range so that all bytes after the first differing one have full ranges; undefined if they
+ * have.
+ */
 function unevenEnd(first: number, last: number): number | undefined {
   if (last <= LASTS[0]) return undefined;
   for (let bits = 6; bits <= 18; bits += 6) {

@@ -1,8 +1,8 @@
 import type { Listener, RunEvent } from "../events.ts";
 
 /**
- * Forwards events to several listeners. A listener that throws, because of a full disk say, gets no further events, and
- * the others get a note. A listener's failure never ends the run.
+ * Forwards events to several listeners. A listener that throws, for example because the disk is full, gets no further
+ * events, and the others get a note. A listener's failure never ends the run.
  */
 export class Listeners implements Listener {
   private readonly failed = new Set<Listener>();

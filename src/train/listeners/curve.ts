@@ -51,7 +51,7 @@ export class CurveFiles implements Listener {
 /** Returns the loss of an event, as it is drawn. */
 export const pointOf = (event: StepEvent | EvaluationEvent): Point => ({ step: event.step, loss: shownLoss(event) });
 
-/** Replaces a file atomically: readers never see a partial picture, also on a full disk. @throws {FileError} */
+/** Replaces a file atomically: readers never see a partial picture, even if the disk is full. @throws {FileError} */
 function replaceFile(path: string, content: string | Uint8Array): void {
   const part = `${path}.part`;
   try {

@@ -75,7 +75,7 @@ export async function openExamples(
   return { train: stream, heldOut, report, first: heldOut[0] ?? train[0] };
 }
 
-/** Truncates an example to the context and the target of its last token. */
+/** Truncates an example to the context length, plus one token as the target of the last position. */
 function cutTo(example: Example, context: number): Example {
   if (example.tokens.length <= context + 1) return example;
   const { tokens, isTarget } = example;

@@ -36,7 +36,7 @@ extension AccelerateBuffer {
     /// The value of each element.
     func mapped<Result>(_ value: (Element) -> Result) -> [Result] { withUnsafeBufferPointer { $0.map(value) } }
 
-    /// The value of each pair of elements of vectors of the same length.
+    /// The value for each pair of elements; both vectors must have the same length.
     func mapped<Other: AccelerateBuffer, Result>(
         with other: Other, _ value: (Element, Other.Element) -> Result
     ) -> [Result] {

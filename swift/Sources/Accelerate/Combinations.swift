@@ -34,7 +34,7 @@ private func pairByScalar<T>(_ body: @escaping @Sendable (T, T, T) -> T) -> Bina
     }
 }
 
-/// `body` gets the earlier results, of which the last is at the position minus 1, and the elements.
+/// `body` gets functions for the results before `position` and for the elements.
 private func running<T: FloatingPoint>(
     _ body: @escaping @Sendable (_ before: (Int) -> T, _ element: (Int) -> T, _ step: T, _ position: Int) -> T
 ) -> VectorByScalar<T> {
@@ -97,15 +97,15 @@ public let vDSP_vmmsbD: QuaternaryVector<Double> = quaternary { $0 * $1 - $2 * $
 /// a · |a|
 public let vDSP_vssq: UnaryVector<Float> = unary { $0 * abs($0) }
 public let vDSP_vssqD: UnaryVector<Double> = unary { $0 * abs($0) }
-/// The scalar times the sum of the elements after the first, up to the position.
+/// Running sums of the elements after the first, times the scalar.
 public let vDSP_vrsum: VectorByScalar<Float> = running { $0($3 - 1) + $2 * $1($3) }
 public let vDSP_vrsumD: VectorByScalar<Double> = running { $0($3 - 1) + $2 * $1($3) }
 /// The integral by trapezoids whose width is the scalar.
 public let vDSP_vtrapz: VectorByScalar<Float> = running { $0($3 - 1) + $2 * ($1($3 - 1) + $1($3)) / 2 }
 public let vDSP_vtrapzD: VectorByScalar<Double> = running { $0($3 - 1) + $2 * ($1($3 - 1) + $1($3)) / 2 }
-/// The sums of windows of as many elements as the last argument says.
+/// The sums of sliding windows; the last argument is their length.
 public let vDSP_vswsum: SlidingVector<Float> = sliding { $0 + $1 }
 public let vDSP_vswsumD: SlidingVector<Double> = sliding { $0 + $1 }
-/// The maxima of windows.
+/// The maxima of sliding windows.
 public let vDSP_vswmax: SlidingVector<Float> = sliding { max($0, $1) }
 public let vDSP_vswmaxD: SlidingVector<Double> = sliding { max($0, $1) }

@@ -61,8 +61,8 @@ final class LibraryPart: @unchecked Sendable {
                 source: source, otherFiles: otherFiles, options: options, libraries: preloaded + libraries, on: device)
     }
 
-    /// Returns the other files of a library, with the lines before them by which the runtime knows them
-    /// (MetalRuntime/rewrite/linking.h). With those of the first file, it compares all definitions.
+    /// Returns the other files of a library, each after a line that marks it (MetalRuntime/rewrite/linking.h). With the
+    /// mark for the first file, the runtime compares all definitions.
     static func others(_ sources: [String], than index: Int) -> String {
         let mark = index == 0 ? "#pragma orchard library" : "#pragma orchard link"
         return sources.indices.filter { $0 != index }.map { "\n\(mark)\n" + sources[$0] }.joined()

@@ -224,7 +224,7 @@ public class MTLMeshRenderPipelineDescriptor: _MTLRasterizedPipelineDescriptor, 
     }
 }
 
-/// Reflection of a render pipeline, of which there is none.
+/// Reflection of a render pipeline. Always empty, since this device has no render pipelines.
 public class MTLRenderPipelineReflection: NSObject {
     public var vertexBindings: [any MTLBinding] { [] }
     public var fragmentBindings: [any MTLBinding] { [] }

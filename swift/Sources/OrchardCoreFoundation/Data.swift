@@ -25,7 +25,7 @@ public struct Unmanaged<Instance>: @unchecked Sendable {
 
     public static func fromOpaque(_ value: UnsafeRawPointer) -> Unmanaged { Unmanaged(.fromOpaque(value)) }
     public static func passRetained(_ value: Instance) -> Unmanaged { Unmanaged(.passRetained(value as AnyObject)) }
-    /// Of a structure, the reference is to a copy that is never released.
+    /// For a structure, refers to a copy that is never released.
     public static func passUnretained(_ value: Instance) -> Unmanaged {
         Unmanaged(type(of: value) is AnyClass ? .passUnretained(value as AnyObject) : .passRetained(value as AnyObject))
     }

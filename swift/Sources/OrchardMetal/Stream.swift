@@ -20,7 +20,7 @@ final class Batch {
 /// The operations of a context in order, divided into batches: one command buffer each, on one queue. Guarded by the
 /// context's lock.
 ///
-/// Nothing here waits or allocates: the memory of an operation is allocated before.
+/// Nothing here waits or allocates: the memory of an operation is allocated beforehand.
 final class Stream {
     var batchOperations: Int
     var batchBytes: Int

@@ -70,7 +70,7 @@ final class PerformanceShaderTests: MetalTestCase {
         }
     }
 
-    /// Origins are rows and columns, and a part of the result remains.
+    /// An origin is (row, column). The result keeps its elements outside the product.
     func testAProductOfPartsOfMatrices() {
         let a = drawn(4, 5), b = drawn(6, 4), c = drawn(5, 5)
         let kernel = MPSMatrixMultiplication(device: device, resultRows: 2, resultColumns: 3, interiorColumns: 4)

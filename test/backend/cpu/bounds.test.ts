@@ -29,7 +29,7 @@ const claimed = { shape: [4_194_304, 4], strides: [4, 1] };
 const bytes = () => new Float32Array(16);
 
 describe("a tensor that claims [4194304, 4] over 64 bytes is rejected", () => {
-  test("its sum is rejected", () => {
+  test("summing it is rejected", () => {
     const out = new Float32Array(1);
     const error = errorOfCall(() =>
       reduceCall(
@@ -281,7 +281,7 @@ describe("rows of a call", () => {
   });
 });
 
-describe("arguments of the call itself", () => {
+describe("arguments of calls, such as lengths, are checked", () => {
   const { ordinal, blockBytes } = nativeTables().functions["unary"];
   const block = new Float64Array(blockBytes / 8 + 2);
   const refused = (status: number) => errorOf(native, status, "unary").message;

@@ -64,7 +64,7 @@ describe("the cpu backend's dylib is found, and its version is checked", () => {
     expect(failure(short).code).toBe("libraryUnusable");
   });
 
-  test("it requires only the machine's C library", () => {
+  test("the dylib requires only the machine's C library", () => {
     if (process.platform !== "linux") return expect(cpuLibrary().path).toEndWith(".dylib");
     const { stdout } = Bun.spawnSync(["ldd", "-r", cpuLibrary().path]);
     const names = stdout

@@ -74,7 +74,7 @@ const waits: readonly ((a: string, b: string) => string)[] = [
   (a) => `if (i < 40) while (${a} == n) {} else v = 1;`,
 ];
 
-test.skipIf(!isSoftware).each(waits.map((_, at) => at))("loop %d waits for memory", (at) => {
+test.skipIf(!isSoftware).each(waits.map((_, at) => at))("loop %d, which waits for memory, is reported", (at) => {
   const random = new Random(seed * 100 + at);
   const statements = waits[at](pick(random, reads), pick(random, reads));
   expect([statements, ...findings(statements)]).toEqual([statements, "spin-wait here"]);

@@ -11,7 +11,7 @@ import { testFolder } from "../../support/folder.ts";
 const folder = testFolder("languages");
 const software = metalContext().isSoftware;
 
-test("a changed kernel or header is checked in all versions that it supports, others in the first of them", () => {
+test("a changed kernel or header is checked in all versions that it supports, other kernels in the first one", () => {
   const kernels = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })];
   const shared = join(packageRoot, "kernels/common/bits.h");
   const users = kernels.filter((kernel) => includedTexts(kernel).files.includes(shared));

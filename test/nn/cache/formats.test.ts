@@ -263,7 +263,7 @@ describe("windows of a cache keep the last tokens", () => {
     expect(await read([...text.slice(0, 4), 1, 2])).toBe(5);
   });
 
-  test("speculative decoding has the same tokens", async () => {
+  test("speculative decoding has the tokens of the model alone", async () => {
     const [model, draft] = [await windowed("gemma2"), await windowed("gemma3")];
     const options = { maxTokens: 50, temperature: 0 };
     const prompt = count(130, model.vocabularySize);

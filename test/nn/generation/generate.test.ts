@@ -113,7 +113,7 @@ describe("a token is chosen from logits", () => {
       expect(keptOf({ topK })).toEqual(sorted.slice(0, topK).map(({ token }) => token));
   });
 
-  test("minP keeps tokens with at least this fraction of the top token's probability, after temperature", () => {
+  test("after temperature, minP keeps tokens with at least the fraction minP of the top token's probability", () => {
     const p = softmax(logits.map((logit) => logit / 2));
     expect(p[5] / p[1]).toBeCloseTo(Math.exp(-0.5), 12);
     const three = softmax([1.5, 1.5, 1]);

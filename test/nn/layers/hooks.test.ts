@@ -200,7 +200,7 @@ describe("hooks run in the backward pass", () => {
   });
 });
 
-test("mistakes in hooks are typed errors", () => {
+test("mistakes in hooks throw typed errors", () => {
   const layer = linear();
   for (const register of ["registerForwardHook", "registerForwardPreHook", "registerFullBackwardHook"] as const)
     expect(() => layer[register](3 as never)).toThrow(`[${register}] expected hook to be a function, got 3`);

@@ -88,12 +88,15 @@ describe.each(decoders)("a single step of attention on %s", (name) => {
   });
 });
 
-test.each(["float64", "float16", "bfloat16"] as const)("a model in %s has the same logits", async (dtype) => {
-  const model = await load("qwen3", dtype);
-  const got = steps(model, 3);
-  expect(calls("attentionStep")).toBeGreaterThan(0);
-  expect(got).toEqual(decode(model, 3, inParts, {}));
-});
+test.each(["float64", "float16", "bfloat16"] as const)(
+  "a model in %s has the same logits with fused steps as with single operations",
+  async (dtype) => {
+    const model = await load("qwen3", dtype);
+    const got = steps(model, 3);
+    expect(calls("attentionStep")).toBeGreaterThan(0);
+    expect(got).toEqual(decode(model, 3, inParts, {}));
+  },
+);
 
 const sizes = { vocabularySize: 50, contextLength: 64, layers: 2, heads: 4, width: 128, dtype: "float32" } as const;
 /**

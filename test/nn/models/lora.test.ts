@@ -244,7 +244,7 @@ test("adapters work on a GGUF file of llama, whose query and key rows have anoth
   for (const [name, x] of Object.entries(theirs)) expect(numbers(ours[name])).toEqual(numbers(x));
 });
 
-describe("checkpoint recomputes blocks with equal results", () => {
+describe("checkpoint recomputes blocks without changing results", () => {
   const layers = () => {
     const generator = new Generator(5);
     return [64, 64, 64].map(

@@ -57,7 +57,7 @@ describe("queries, keys and values are computed in one operation", () => {
   });
 
   test.each(["x", "a bias"] as const)(
-    "separate products are used if %s needs a gradient, and all three have one",
+    "if %s needs a gradient, separate products compute it for all three layers",
     (which) => {
       const [own, layer] = [x.clone(), made()];
       for (const parameter of layer.parameters()) parameter.requiresGrad = false;

@@ -286,7 +286,7 @@ describe("quantizeModel selects layers", () => {
     expect(got).toEqual(expected);
   });
 
-  test("rows of partial super-blocks get llama.cpp's substitute, and rows of partial blocks stay", () => {
+  test("rows of partial super-blocks get llama.cpp's substitute, and rows of partial blocks are not quantized", () => {
     const format = (own: string, width: number) => {
       const model = new nn.Sequential(new nn.Linear(width, 2));
       return nn.quantizeModel(model, { format: own as "q4_K" }).layers[0].format;
@@ -424,7 +424,7 @@ describe("mismatching states are rejected", () => {
 });
 
 describe('a model with the precision "fast" multiplies in 8 bits', () => {
-  test("its layers and its tied head multiply with x in 8 bits, and no other model does", () => {
+  test("layers and a tied head of such a model multiply with x in 8 bits, and no other model's do", () => {
     const [exact, fast] = [gpt({ tied: true }), gpt({ tied: true })];
     nn.quantizeModel(exact, { format: "q8_0" });
     nn.quantizeModel(fast, { format: "q8_0", precision: "fast" });

@@ -40,7 +40,7 @@ test("tag has the same results as transformers", async () => {
   expect(tokens.every(({ label }) => /^[BI]-/.test(label))).toBe(true);
 });
 
-test("tokens with drawn labels are joined to parts, and those of no label are left out", async () => {
+test("tokens with drawn labels are joined to parts, and tokens without a label are left out", async () => {
   const model = await modelFor("tag");
   const names = ["O", "B-A", "I-A", "B-B", "I-B"];
   model.labels = { ...model.labels!, names };

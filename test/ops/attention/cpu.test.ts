@@ -202,7 +202,7 @@ describe("the memory of attention is linear", () => {
     for (const each of results) expect(numbersOf(each).every(Number.isFinite)).toBe(true);
   });
 
-  test("missing memory is an error, and nothing is kept", () => {
+  test("too little memory is an error, after which no memory stays in use", () => {
     const withLimit = run();
     const { liveBytes } = cpuStatistics(native);
     expect(() => withLimit(megabyte / 4)).toThrow(

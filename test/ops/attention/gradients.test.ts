@@ -73,7 +73,8 @@ describe.each(inFloat64)("gradients of attention on $name", (way) => {
     });
   });
 
-  // A usual run takes turns, because the finite differences of gradients are the slowest tests here.
+  // A usual run tests each row in one way only, in rotation, because these finite differences are the slowest tests
+  // here.
   test.each(usually(rows, (_, at) => at % inFloat64.length === inFloat64.indexOf(way)))(
     "gradients of gradients equal finite differences with %s",
     (_, names) => {

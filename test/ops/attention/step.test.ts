@@ -27,7 +27,7 @@ const good: Values = {
   tokenStrides: [8, 4, 4],
   headStrides: [4, 4, 4],
 };
-/** Capacity, position, first row, rows; offset and strides of heads and rows, of keys and of values. */
+/** Capacity, position, first row, rows; then offset, head stride and row stride of keys, and the same of values. */
 const sequence = [0, 2, 0, 3, 0, 12, 4, 0, 12, 4];
 const operands = (numbers: readonly number[], roomElements = 12) => [
   new Float32Array(8).fill(1),

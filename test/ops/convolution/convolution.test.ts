@@ -134,4 +134,4 @@ const everything = (backend: "cpu" | "metal"): unknown[] => {
   return results.map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results of convolutions have the same bits", () => testSameBits(everything));
+describe("results of convolutions are bit-identical", () => testSameBits(everything));

@@ -108,7 +108,7 @@ test("results and gradients of drawn geometries equal the definition", () => {
   );
 });
 
-test("an infinite element reaches only the gradients of the elements of the kernel that read it", () => {
+test("an infinite element of x makes only gradients of kernel elements that read it non-finite", () => {
   const geometry = { x: [1, 3, 3, 4, 5], weight: [6, 3, 2, 2, 2] } as const;
   const options = { stride: [1, 1, 1], padding: [0, 0, 0], dilation: [1, 1, 1], groups: 1 };
   withBackend("cpu", () => {
@@ -123,7 +123,7 @@ test("an infinite element reaches only the gradients of the elements of the kern
   });
 });
 
-describe("results of planes have the same bits", () =>
+describe("results of planes are bit-identical", () =>
   testSameBits((backend) => {
     const random = new Random(63);
     return Array.from({ length: backend === "cpu" ? 8 : 1 }, () => {

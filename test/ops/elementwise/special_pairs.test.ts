@@ -215,7 +215,7 @@ describe.each(tested)("special functions of two numbers on %s", (backend) => {
   });
 });
 
-test("if there is more than one valid gradient, it is PyTorch's", () => {
+test("where several gradients are valid, the result is PyTorch's", () => {
   const gradients = (compute: Compute, a: number, b: number) => {
     const operands = [a, b].map((value) => library.tensor([value], { dtype: "float64", requiresGrad: true }));
     const found = grad([compute(operands[0], operands[1])], operands, {

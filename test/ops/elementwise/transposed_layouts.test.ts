@@ -1,6 +1,6 @@
 /**
- * Operands whose innermost axis is not the result's, in drawn sizes, permutations and dtypes: axes of a few elements,
- * of whole blocks and of one more than that, compared with plain numbers. Also tests copies.
+ * Operands whose innermost axis differs from the result's, compared with plain numbers. Sizes, permutations and dtypes
+ * are drawn; an axis has a few elements, whole blocks, or whole blocks and one element. Also tests copies.
  */
 import { expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";

@@ -267,4 +267,4 @@ const everything = (): unknown[] => {
   return outcomes.flat().map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results of embeddings have the same bits", () => testSameBits(everything));
+describe("results of embeddings are bit-identical", () => testSameBits(everything));

@@ -101,7 +101,7 @@ describe("backward() computes correct gradients", () => {
 describe("the memory of a leaf's gradient is not shared", () => {
   const shares = (a: Tensor, b: Tensor) => a.storage === b.storage;
 
-  test("it is not shared with another leaf that receives the same tensor, or with the caller's", () => {
+  test("leaves that receive one tensor as their gradient share no memory, with each other or with the caller", () => {
     const [a, b] = [parameter([1, 2]), parameter([3, 4])];
     const given = tensor([5, 6], { dtype: "float64" });
     backward(add(a, b), given);
@@ -113,7 +113,7 @@ describe("the memory of a leaf's gradient is not shared", () => {
     ]);
   });
 
-  test("it is not shared with a tensor that a hook returned, or with the initial gradient of a leaf", () => {
+  test("a gradient is not shared with a tensor that a hook returned, or with a leaf's initial gradient", () => {
     const x = parameter([1, 2]);
     const replacement = tensor([7, 8], { dtype: "float64" });
     x.registerHook(() => replacement);
@@ -125,7 +125,7 @@ describe("the memory of a leaf's gradient is not shared", () => {
     expect([numbers(leaf.grad), shares(leaf.grad!, given)]).toEqual([[4], false]);
   });
 
-  test("it is row-major, also if the sum was expanded", () => {
+  test("a leaf's gradient is row-major, even if the sum was expanded", () => {
     const x = parameter([1, 2]);
     backward(sum(x));
     expect(x.grad?.isContiguous).toBe(true);
@@ -233,7 +233,7 @@ describe("hooks of tensors see their gradients", () => {
     expect(() => tensor([1]).registerHook(() => undefined)).toThrow(ArgumentError);
   });
 
-  test("retainGrad keeps an intermediate gradient, after the hooks, summed over passes", () => {
+  test("retainGrad keeps an intermediate gradient as hooks have changed it, and adds those of later passes", () => {
     const x = parameter([1, 2]);
     const y = mul(x, 2).retainGrad();
     y.registerHook((gradient) => neg(gradient));
@@ -294,7 +294,7 @@ describe("recording can stop and continue", () => {
   });
 });
 
-describe("misuse is a typed error that says what to do", () => {
+describe("misuse throws a typed error that says what to do", () => {
   test("an invalid gradient is rejected", () => {
     const x = parameter([1, 2]);
     x.grad = parameter([3, 4]);

@@ -92,8 +92,8 @@ const rows: readonly Row[] = [
     name: "pad",
     compute: ({ x }) => library.pad(x, [1, 2, 3, 104]),
     kernels: ["copy 5"],
-    // the three rows before are one run: a thread reads the value, of four bytes or two, once for four elements of
-    // float32 and once for eight of float16
+    // the three rows of padding are one run, in which a thread reads the value once for 4 elements of float32 (4
+    // bytes), or once for 8 elements of float16 (2 bytes)
     elements: 168 * 131 + 2 * Math.ceil((3 * 131) / 4) - Math.ceil((3 * 131) / 8),
   },
   { name: "repeat", compute: ({ x }) => library.repeat(x, [2, 3]), kernels: ["copy 1"], elements: 6 * SIZE },

@@ -456,7 +456,7 @@ describe("sums have the same bits for any threads and order", () => {
   };
   const everyDType = () => floats.filter((dtype) => dtype !== "float64").map(scattered);
 
-  test("sums have the same bits on cpu, by any number of threads", () => {
+  test("sums have the same bits on cpu with any number of threads", () => {
     const { native } = cpuLibrary();
     const first = withBackend("cpu", everyDType);
     for (const threads of [1, 2, 3, 7]) {
@@ -468,7 +468,7 @@ describe("sums have the same bits for any threads and order", () => {
   });
 
   test.if(tested.includes("metal") && metalContext().isSoftware)(
-    "sums have the same bits on metal, by any workers in any order",
+    "sums have the same bits on metal with any number of workers in any order",
     () => {
       const context = metalContext();
       const on = () => withStrict(true, () => withBackend("metal", everyDType));

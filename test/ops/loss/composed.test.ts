@@ -35,7 +35,7 @@ interface Elements {
 interface Loss {
   readonly call: (operands: Tensor[], options: Elements) => Tensor;
   readonly formula: (...values: number[]) => number;
-  /** For each operand. Default −4 to 4. {@link sides} have no gradient. */
+  /** The values of each operand. Default −4 to 4. An operand of {@link sides} has no gradient. */
   readonly values?: readonly Values[];
 }
 

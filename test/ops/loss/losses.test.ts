@@ -171,7 +171,10 @@ const crossEntropyRow: OperationRow<Classes> = {
   gradientRoundings: ([x], { dim }) => 8 * (12 + Math.log2(x.shape[axisOf(x.shape, dim)] + 1)),
 };
 
-/** Losses of class probabilities, and with factors that have a gradient, are composed of other operations. */
+/**
+ * Two losses are composed of other operations: the one for class probabilities, and the one whose class weights require
+ * a gradient.
+ */
 const composedRow: OperationRow<Classes & { readonly kind: "probabilities" | "factors" }> = {
   name: "crossEntropy of other operations",
   compute: ([x, second, third], { kind, ...options }) =>
@@ -395,7 +398,7 @@ test("the mean over targets that are all ignored is NaN, as in PyTorch", () => {
   }
 });
 
-test("an ignored target selects no class, with only one class whose weight has a gradient", () => {
+test("an ignored target selects no class, even if there is one class and its weight has a gradient", () => {
   for (const backend of tested)
     withBackend(backend, () => {
       const weight = tensor([3], { requiresGrad: true });

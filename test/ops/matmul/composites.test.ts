@@ -166,7 +166,10 @@ const covarianceOptions = ({ correction, fweights, aweights }: Weights, like: Te
   ...(aweights && { aweights: tensor([...aweights], { dtype: like.dtype as "float32" }) }),
 });
 
-/** NumPy's definition, without its squeeze for a matrix of one row. For magnitudes: each term of a sum is positive. */
+/**
+ * NumPy's definition, except that a matrix of one row keeps its axes. `ofTerms` maps each term of a sum, for example to
+ * its magnitude.
+ */
 function covariance(
   x: Block,
   { correction = 1, fweights, aweights }: Weights,

@@ -208,7 +208,7 @@ test.each(tested)("products of views on %s need no other operation, forward or b
   });
 });
 
-test.each(tested)("a batch of transposed matrices is not copied to be one matrix on %s", (backend) => {
+test.each(tested)("a batch of transposed matrices is multiplied without a copy on %s", (backend) => {
   withBackend(backend, () => {
     const a = transpose(ones([3, 5, 4]), 1, 2);
     const b = ones([5, 6]);

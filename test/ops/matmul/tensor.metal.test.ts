@@ -61,7 +61,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("products with tensor ins
   });
   const placed = layouts.filter((layout) => layout !== "expanded");
 
-  test.skipIf(!canRun)("products scale, and add an input", () => {
+  test.skipIf(!canRun)("products are scaled and added to an input", () => {
     const random = new Random(seed);
     const blocks = [
       [44, 42],

@@ -31,7 +31,7 @@ function apart(a: number, b: number): number {
   return Number.isFinite(a) && Number.isFinite(b) ? Math.abs(a - b) / (1 + Math.abs(a) + Math.abs(b)) : 1;
 }
 
-/** The mean distance of numbers; for lists of two lengths, of the common part. */
+/** The mean distance of the numbers of two lists. If one list is longer, the rest of it is ignored. */
 function distance(a: readonly number[], b: readonly number[]): number {
   const count = Math.min(a.length, b.length);
   return a.slice(0, count).reduce((total, own, at) => total + apart(own, b[at]), 0) / count;

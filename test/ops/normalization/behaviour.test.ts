@@ -226,7 +226,7 @@ const slopes = [
   [-1, 0.25, 3, 1],
 ];
 
-describe("results of normalizations have the same bits", () => {
+describe("results of normalizations are bit-identical", () => {
   /**
    * Hashes of results and gradients: rows of a SIMD-group, of a threadgroup and longer ones, in more than one chunk.
    */

@@ -203,4 +203,4 @@ const everything = (): unknown[] =>
     return [output, ...gradients].map((own) => Buffer.from(own.dataSync().buffer).toString("base64"));
   });
 
-describe("results of channel norms have the same bits", () => testSameBits(everything));
+describe("results of channel norms are bit-identical", () => testSameBits(everything));

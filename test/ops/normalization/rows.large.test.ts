@@ -42,7 +42,7 @@ const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -21,
 const dtypes = Object.entries(roundings) as [DType, number][];
 
 describe.each(isas)("large rows are accurate with %s", (isa) => {
-  /** Usually half with each instruction set, in turn. */
+  /** In a usual run, instruction sets alternate, so each gets half of the cases. */
   const inTurn = <Case>(cases: readonly Case[]) =>
     usually(cases, (_, at) => cases.length === 1 || (at + isas.indexOf(isa)) % 2 === 0);
   const on = <Result>(body: () => Result): Result => {

@@ -189,4 +189,4 @@ const everything = (): unknown[] => {
   return results.map((result) => Buffer.from(result.dataSync().buffer).toString("base64"));
 };
 
-describe("results of max pooling have the same bits", () => testSameBits(everything));
+describe("results of max pooling are bit-identical", () => testSameBits(everything));

@@ -41,7 +41,7 @@ const draws: [name: string, dtype: DType, draw: Draw][] = [
 
 describe("every backend draws the same bytes", () => {
   for (const [name, dtype, draw] of draws)
-    test(`${name} ${dtype} has the same bytes`, () => {
+    test(`${name} ${dtype} has the same bytes on every backend`, () => {
       for (const shape of shapes) {
         const [first, ...others] = backendsOf(dtype).map((backend) =>
           bytesOf(on(backend, () => draw(shape, new Generator(99)))),
@@ -52,7 +52,7 @@ describe("every backend draws the same bytes", () => {
     });
 
   const permuted: readonly DType[] = dtypes.filter((dtype) => dtype !== "bool");
-  test.each(permuted)("randperm %s has the same bytes", (dtype) => {
+  test.each(permuted)("randperm %s has the same bytes on every backend", (dtype) => {
     for (const n of [0, 1, 2, 3, 5, 64, 100, ...(["int64", "float32", "uint32"].includes(dtype) ? [1025, 5000] : [])]) {
       const [first, ...others] = backendsOf(dtype).map((backend) =>
         bytesOf(on(backend, () => randperm(n, { generator: new Generator(n), dtype }))),

@@ -27,7 +27,7 @@ for (const backend of usable) {
       expect(close(1, 1, 0, 0)).toEqual([true]);
     });
 
-    test("the defaults are 1e-5 of the magnitude and 1e-8", () => {
+    test("the default tolerances are 1e-5 of the magnitude, plus 1e-8", () => {
       // the examples of torch.isclose and torch.allclose
       expect(on(() => isClose(tensor([1, 2, 3]), tensor([1 + 1e-10, 3, 4])).toArray())).toEqual([true, false, false]);
       expect(on(() => allClose(tensor([10000, 1e-7]), tensor([10000.1, 1e-8])))).toBe(false);

@@ -22,7 +22,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 
   const error = backend === "metal" ? 1e-5 : 0; // Metal adds elements of a copy in another order
-  test("nansum of expanded tensors is that of their copies", () => {
+  test("nansum of expanded tensors equals nansum of their copies", () => {
     withBackend(backend, () => {
       const layouts: readonly (readonly [number[], number[]])[] = [
         [

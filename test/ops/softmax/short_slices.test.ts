@@ -47,7 +47,7 @@ const logSumOf = (x: Slice): number => {
   return top + Math.log(total(x.map((value) => Math.exp(value - top))));
 };
 
-/** Gradients of softmax and log-softmax by their results, with g the gradient of these. */
+/** Gradients of softmax and log-softmax; g is the gradient of their results. */
 const softmaxBack = (x: Slice, g: Slice): number[] => {
   const y = softmaxOf(x);
   const sum = total(y.map((value, k) => value * g[k]));
@@ -141,7 +141,7 @@ test.each(dtypes)("softmax and logSoftmax of %s are accurate", (dtype) => {
   expect(random.next()).toBeLessThan(1);
 });
 
-/** Normalized elements, and the gradient of x for the gradient v of these. */
+/** Returns normalized elements `n`, and `back`, which maps the gradient of `n` to that of `x`. */
 function normalized(x: Slice, isCentered: boolean, eps: number): { n: number[]; back: (v: Slice) => number[] } {
   const mean = isCentered ? averageOf(x) : 0;
   const scale = 1 / Math.sqrt(averageOf(x.map((value) => (value - mean) ** 2)) + eps);

@@ -167,7 +167,7 @@ test("texts are valid by ajv; similar values are accepted if, and only if, they 
   expect(counts.missed).toBeLessThan(counts.accepted / 100);
 });
 
-test("numbers of properties are enforced: named ones, and others", async () => {
+test("limits on the number of properties are enforced, for named and for other properties", async () => {
   const names = ["a", "b", "c"];
   const limit = fc.option(fc.nat(4), { nil: undefined });
   await fc.assert(

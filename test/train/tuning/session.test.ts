@@ -107,7 +107,7 @@ describe("the tokens that are trained on", () => {
     expect(Math.max(...got.map((value, at) => Math.abs(value - want[at])))).toBeLessThan(1e-5 * largest);
   });
 
-  test("only their logits have nonzero gradients", async () => {
+  test("only hidden states that predict the assistant's tokens have nonzero gradients", async () => {
     const session = await start();
     const batch = batches(session);
     const states = session.model.hiddenStates(batch.x).detach();

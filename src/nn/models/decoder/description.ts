@@ -402,8 +402,8 @@ export interface ExpertsDescription {
   /** Whether a bias is added to the probabilities for the choice, but not for the weights. Default false. */
   readonly corrected?: boolean | undefined;
   /**
-   * Experts are chosen from `chosen` of `count` groups of equal size, those with the largest sums of the `best` largest
-   * probabilities in each.
+   * Divides the experts into `count` groups of equal size, and chooses experts only from `chosen` of the groups: those
+   * in which the `best` largest probabilities have the largest sum.
    */
   readonly groups?: { readonly count: number; readonly chosen: number; readonly best: number } | undefined;
   /** Whether the weights of the chosen experts multiply their inputs instead of their outputs. Default false. */

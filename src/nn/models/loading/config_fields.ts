@@ -232,7 +232,7 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],
-  // notes of published files, which other fields repeat, and settings of training
+  // keys in published files: some repeat other fields, the others matter only for training
   smollm3: ["max_window_layers"],
   cohere2: ["layer_switch", "use_parallel_embedding"],
   llama4_text: ["for_llm_compressor"],

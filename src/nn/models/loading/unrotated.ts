@@ -143,7 +143,7 @@ function mptSlopes(heads: number): number[] {
   return [...every(1), ...every(0)].slice(0, heads);
 }
 
-/** ALiBi of later tokens is not defined. @throws {ArgumentError} `unsupportedConfig` */
+/** ALiBi is not defined for later tokens. @throws {ArgumentError} `unsupportedConfig` */
 function checkCausal(config: Settings): void {
   if (!config.flag("is_causal"))
     throw config.refused("unsupportedConfig", "expected is_causal to be true, the only supported value, got false");

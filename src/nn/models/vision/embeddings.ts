@@ -32,7 +32,7 @@ export const gridOf = (
   [height, width]: readonly [number, number],
 ): [rows: number, columns: number] => [Math.floor(height / size[0]), Math.floor(width / size[1])];
 
-/** @internal Returns the number of tokens before the patches: with a position, and all of them. */
+/** @internal Returns how many tokens precede the patches, and how many of these have a position (`placed`). */
 export function tokensBefore({ classToken, distillationToken, registers = 0 }: PatchesDescription) {
   const placed = Number(classToken) + Number(distillationToken ?? false);
   return { placed, all: placed + registers };

@@ -184,8 +184,8 @@ void Checker::touch_cells(Tracked &memory, const Step &step) {
   }
 }
 
-// Returns what is missing for the later of two accesses to this address to see the earlier one. A barrier over single
-// buffers, or coherent memory, can supply it.
+// Returns which ordering is missing between two accesses to this address. A barrier over single buffers, or coherent
+// memory, can replace it.
 Gap Checker::gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
   const Gap gap = order.gap(then, now, memory.space);
   const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) ||

@@ -67,8 +67,8 @@ public:
   Party party(Moment moment) const;
   const DispatchRecord *record(const Party &party) const;
 
-  // Returns the moment before which all moments are ordered before every running thread (in device memory: only moments
-  // of this threadgroup).
+  // Returns a moment F. Every moment before F (in device memory: of this threadgroup) is ordered before all running
+  // threads.
   Moment fence(Space space) const { return space == Space::device ? device_.fence : threadgroup_.fence; }
   Moment group_start() const { return group_start_; }
   Moment dispatch_start() const { return dispatch_start_; }

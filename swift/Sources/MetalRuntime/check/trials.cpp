@@ -82,8 +82,7 @@ bool Trials::start(const Trial &trial, const void *identity, Site site) {
   return true;
 }
 
-// Fills the same words as Checker::clear_unwritten; in threadgroup memory, whose initial contents are arbitrary, the
-// bytes of the read.
+// Fills the unwritten bytes of a read.
 void Trials::fill(ShadowRange &shadow, uintptr_t address, size_t size, uint8_t value) {
   for (uintptr_t at = address; at < address + size; at++)
     if (!shadow.written(at, 1)) *reinterpret_cast<uint8_t *>(at) = value;
@@ -145,8 +144,8 @@ bool Trials::is_done(const Trial &trial, uint64_t timeout_ms) const {
   return true;
 }
 
-// Returns whether no byte differs. In device memory, a byte may differ if the trial has the tried value and this
-// process has zeros or poison.
+// Returns whether a trial's results equal this process's. With `may_move`, a byte may have zeros or poison here and the
+// trial's value there: then the unwritten value was only copied.
 bool Trials::agrees(const Trial &trial) const {
   const auto moved = [&](uint8_t here, uint8_t there) {
     const bool unwritten = here == 0 || here == uint8_t(poison_word) || here == poison_word >> 8;
@@ -166,7 +165,7 @@ bool Trials::agrees(const Trial &trial) const {
   return true;
 }
 
-// Compares two trials byte by byte: where they differ, each must have the value that it tried.
+// Compares two trials byte by byte. A byte may differ only if each trial has its own value there.
 bool Trials::agree(const Trial &one, const Trial &other) const {
   const char *a = one.shared + flag_bytes, *b = other.shared + flag_bytes;
   const size_t size = shared_bytes() - flag_bytes;

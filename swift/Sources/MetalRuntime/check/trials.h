@@ -18,8 +18,7 @@ public:
   static constexpr uint16_t filled = 0x100;
 
   // Called before the read that a new finding is about. Returns true in the trial processes, where the bytes that the
-  // finding reads are filled. `may_move` says that unwritten memory contains zeros, so the value itself may be a
-  // result.
+  // finding reads are filled. `may_move` says that a program may copy the value to a result without depending on it.
   bool begin(Finding &finding, const void *identity, Site site, const std::vector<Target> &buffers, bool may_move);
 
   // ---- in a trial process

@@ -23,7 +23,8 @@ View make_view(const Target &target, const MrtParameter &parameter, std::string 
   const size_t size = margin + length + margin;
   char *memory =
       static_cast<char *>(mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  // The address space is exhausted. The arena, which is reserved first, would have failed already.
+  // Fails only if the address space is exhausted. Then reserving the arena, which happens first, would already have
+  // failed.
   if (memory == MAP_FAILED || mprotect(memory + margin, length, PROT_READ | PROT_WRITE) != 0) abort();
   view.begin = uintptr_t(memory);
   view.end = view.begin + size;

@@ -118,7 +118,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   if (!has_errors(diagnostics) && setting_flag(Setting::whole) && !is_whole()) problem = problem_of_all(build);
   if (!has_errors(diagnostics) && problem.empty()) return write_record(message), true;
   if (has_errors(diagnostics) && is_reproducible && setting_flag(Setting::strict)) cache_write(errors_name(), message);
-  // Errors found only by the executing compilation also have a line.
+  // If only the executing compilation fails, its errors are the message; they have lines too.
   if (!has_errors(diagnostics)) message += problem;
   return false;
 }

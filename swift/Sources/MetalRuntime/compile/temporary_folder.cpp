@@ -53,7 +53,8 @@ void remove_left_folders(const std::string &base) {
   if (directory) closedir(directory);
 }
 
-// Another process may remove a folder that is not locked yet as abandoned; then this function creates another one.
+// Until the folder is locked, another process may take it for an abandoned one and remove it. Then this function
+// creates another one.
 bool make_folder(const std::string &base, Folder &folder) {
   for (int attempt = 0; attempt < 16; attempt++) {
     folder.path = base + "/" + std::string(prefix) + "XXXXXX";

@@ -65,8 +65,8 @@ public:
   void wait_at_collective(const MrtCollective *collective, const void *return_address);
   // Abandons the threadgroup; never returns. Also called by signal handlers.
   [[noreturn]] void abandon(const Fault &fault);
-  // Abandons the threadgroup with a message as the reason. Moves the sentence out, since nothing on an abandoned stack
-  // is destroyed.
+  // Abandons the threadgroup; `sentence` is the reason. It is moved from, since nothing on an abandoned stack is
+  // destroyed.
   [[noreturn]] void fail(mrt_result result, std::string &&sentence);
   // Returns whether a weak compare-exchange fails spuriously: one in four does, selected by the seed; none with seed 0.
   bool fails_weakly();

@@ -29,7 +29,7 @@ public:
   static GpuStream *of_thread(Gpu &gpu, std::string &problem);
 
   cuda::Stream handle() const { return handle_; }
-  // Products by a library, which are issued to the handle after flush().
+  // Matrix products that a library computes. It issues them to `handle`, so call flush() first.
   GpuProducts products;
   // Copies bytes of the host for the launches that are recorded next.
   cuda::Result stage(const void *bytes, size_t count, cuda::Address &address);

@@ -301,8 +301,9 @@ size_t mrt_gpu_memory_live_bytes(uint32_t gpu);
 mrt_result mrt_gpu_dispatch(uint32_t gpu, const mrt_dispatch *dispatch, char **message);
 mrt_result mrt_gpu_copy(uint32_t gpu, void *destination, const void *source, size_t length, char **message);
 mrt_result mrt_gpu_fill(uint32_t gpu, void *destination, uint8_t value, size_t length, char **message);
-// Loads the library that runs the products of kernels/matmul/library.metal on GPUs: NVIDIA's cuBLASLt, which
-// ORCHARD_CUBLAS names (none: declined). Returns its name; false, and why there is none, without one.
+// Loads the library that runs the products of kernels/matmul/library.metal on GPUs: NVIDIA's cuBLASLt, from the path in
+// ORCHARD_CUBLAS ("none" disables it). `text` receives its name. If it can't be loaded, returns false, and `text`
+// receives the reason.
 bool mrt_gpu_product_library(char **text);
 // Waits for the calling thread's work, at most for the setting `timeout_ms`.
 mrt_result mrt_gpu_finish(uint32_t gpu, char **message);

@@ -244,8 +244,7 @@ SourceLines::SourceLines(const std::string &source) {
 }
 
 const std::string *SourceLines::line(const std::string &file, uint32_t number) const {
-  // Searches from the end: a header that the host has put before the program has the same file and numbers of lines,
-  // and its text comes first.
+  // Searches from the end: a header that the host inserts before the program has the same file name and line numbers.
   for (auto run = runs.rbegin(); run != runs.rend(); ++run)
     if (run->file == file && number >= run->first && number - run->first < run->lines.size())
       return &run->lines[number - run->first];

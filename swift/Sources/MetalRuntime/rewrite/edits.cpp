@@ -50,7 +50,7 @@ private:
     if (token.kind == TokenKind::directive) new_line(), source_line++;
   }
 
-  // Lines that are close are reached by line breaks, which keeps the text short and readable.
+  // Reaches a nearby line by line breaks, and others by a line marker.
   void go_to(const Token &token) {
     constexpr uint32_t near = 8;
     if (token.kind == TokenKind::directive && !at_line_start()) new_line(), source_line++;

@@ -159,8 +159,8 @@ private:
     return contains({declaration.tokens.first, declaration.name}, {"kernel", "vertex", "fragment", "mesh", "object"});
   }
 
-  // As messages name it: `a::f(float, device int *)`. The type of a result is no part of it, nor are the parameters of
-  // a kernel, which the host calls by its name.
+  // The name in messages: `a::f(float, device int *)`. It omits the type of the result, and the parameters of a kernel,
+  // which the host calls by its name alone.
   std::string symbol(const Declaration &declaration) const {
     std::string text = scope(declaration).path + qualified_name(declaration), separator = "(";
     if (is_entry(declaration)) return text;
@@ -235,7 +235,8 @@ private:
       define(piece.symbol);
   }
 
-  // The pieces of a file that are used and not known. If one has the name of another definition, it gets a new name.
+  // Returns the text of a file's pieces that are used and not yet included. If a piece has the name of another
+  // definition, it gets a new name.
   std::string text_of(File &file, size_t number) {
     if (std::find(file.is_used.begin(), file.is_used.end(), true) == file.is_used.end()) return {};
     Edits edits;

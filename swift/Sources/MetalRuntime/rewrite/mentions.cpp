@@ -63,8 +63,8 @@ void collect_function(Rewriter &rewriter, const Declaration &declaration) {
   add_function(rewriter, std::move(function));
 }
 
-// Collects what a class or an alias of a class mentions outside methods, for code that names the class and so may have
-// objects of it. Its path is that of a constructor.
+// Collects the names that a class, or an alias of one, mentions outside methods: code that names the class may create
+// objects of it. They are stored under the path of a constructor.
 void collect_type(Rewriter &rewriter, const Declaration &type, const std::vector<bool> &inside) {
   FunctionMentions named{type.name, rewriter.path(type) + rewriter.text(type.name) + "::", {}, {}, {}};
   Locals members(rewriter.tokens, type);

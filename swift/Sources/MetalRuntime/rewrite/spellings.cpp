@@ -307,8 +307,8 @@ std::string name_parameters(Rewriter &rewriter, const Declaration &declaration) 
 }
 
 // Replaces the declaration by a function that calls the implementation; the strict text keeps the declaration without
-// Apple's name. Without address spaces in the flat text, the functions for the two directions would be the same, so
-// `defined` contains those that exist.
+// Apple's name. Without address spaces, both directions of a copy have the same function in the flat text, so `defined`
+// lists the functions that already exist.
 void define_builtin(Rewriter &rewriter, const Declaration &declaration, uint32_t label,
                     std::set<std::string> &defined) {
   const TokenList &tokens = rewriter.tokens;

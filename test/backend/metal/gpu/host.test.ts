@@ -94,7 +94,7 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     ["a loop that does not end", "kernel:600", "the work ran longer than 50 ms"],
     ["a device that was lost", "kernel:214", "CUDA_ERROR_OTHER"],
   ] as const;
-  test.each(faults)("%s is a typed error, and the process continues without the GPU", (_, fault, cause) => {
+  test.each(faults)("%s throws a typed error, and the process continues without the GPU", (_, fault, cause) => {
     const { results, log } = run({ STANDIN_FAIL: fault, ORCHARD_METAL_TIMEOUT_MS: "50" });
     expect(results["shared"]).toStartWith("BackendError: ");
     expect(results["shared"]).toContain(cause);

@@ -68,7 +68,7 @@ const conversion: Form = (type, depth, scope) => {
   ]);
 };
 
-/** Scalars and shorter vectors that together have the components. */
+/** Builds a vector from scalars and shorter vectors. */
 const joined: Form = (type, depth, scope) => {
   if (type.length === 1) return undefined;
   const parts: string[] = [];

@@ -57,7 +57,7 @@ export async function writeModel(path: string, name: EncoderName, own: Case): Pr
 export const loadEncoder = async (path: string): Promise<nn.Encoder> =>
   (await nn.loadModel<nn.Encoder>(path, { dtype: "float32" })).model;
 
-/** The numbers of the fixture: one result for each row, or those of tokens 0 and 5. */
+/** Returns the part of a result that the fixture has: all of a matrix, else the results of tokens 0 and 5. */
 export const kept = (out: Tensor): Tensor =>
   out.rank === 2 ? out : out.indexSelect(1, tensor([0, 5], { dtype: "int32" }));
 

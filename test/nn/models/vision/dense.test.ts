@@ -123,7 +123,7 @@ const detr = cases.findIndex(({ name, config }) => {
   return name === "detr" && layer === "bottleneck" && first === false;
 });
 
-test("timm's networks have their names, and their classifier", async () => {
+test("networks of timm load by timm's names, with timm's classifier", async () => {
   const own = cases[detr];
   const timm = (key: string) =>
     key

@@ -30,7 +30,8 @@ export function openEncoder(path: string, type: EncoderName, config: object, isF
   // before the weights, so that errors appear immediately
   const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
   const sentence = isForTexts ? loadSentenceHead(path, described.description.width) : undefined;
-  // Configs of sentence-transformers often name the head of the model that they were made from, whose weights are gone.
+  // Configs of sentence-transformers often name the head of the model that they were made from, whose weights the files
+  // lack.
   const { description, labels } = sentence ? withoutHead(described) : described;
   const file = openFor("loadModel", path);
   try {

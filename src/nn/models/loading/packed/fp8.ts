@@ -79,7 +79,9 @@ function scalesOf(
   return { name, rows, columns };
 }
 
-/** Returns the block that shares a scale; without `weight_block_size`, all inputs of one output. */
+/**
+ * Returns the size of the blocks that share a scale. Without `weight_block_size`, a block is all inputs of one output.
+ */
 function blockOf(settings: Settings, inputs: number): readonly [rows: number, columns: number] {
   if (settings.get("weight_block_size") === undefined) return [1, inputs];
   const sizes = settings.numbers("weight_block_size");

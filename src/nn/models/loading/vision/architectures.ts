@@ -214,7 +214,7 @@ export const dualArchitectures = {
     title: "CLIP",
     vision: "clip_vision_model",
     fields: { projection_dim: 512 },
-    // the projection's size is the whole model's, whatever the size in the config of a part is
+    // the projection's size is from the config of the whole model, which overrides the configs of the parts
     text: { ...text, projection_dim: 512 },
   },
   siglip: { title: "SigLIP, SigLIP 2", vision: "siglip_vision_model", text: siglipText, fields: {} },

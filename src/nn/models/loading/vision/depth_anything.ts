@@ -132,8 +132,8 @@ export function depthPlaces({ vision, levels }: DepthDescription): Place[] {
 }
 
 /**
- * Returns the coarsest level is not added to another level, so some of its weights have no effect. Masks are for
- * training.
+ * Whether results do not depend on a weight. The coarsest level is not added to another level, so some of its weights
+ * have no effect; masks are for training.
  */
 export const isUnusedDepth = (name: string): boolean =>
   /^neck\.fusion_stage\.layers\.0\.residual_layer1\./.test(name) || name === "backbone.embeddings.mask_token";

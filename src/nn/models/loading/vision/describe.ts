@@ -65,7 +65,7 @@ export function describeVision(
   return { name, description: { ...description, head, projection }, labels: head && labelsOf(config, head) };
 }
 
-/** @throws {ArgumentError} `unsupportedHead` for classes other than models, and models with a classifier. */
+/** @throws {ArgumentError} `unsupportedHead` for the class of any other head. */
 function classOf(config: Settings): string {
   const list = config.get("architectures") ?? [];
   if (!Array.isArray(list) || list.some((item) => typeof item !== "string"))

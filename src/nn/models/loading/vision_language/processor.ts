@@ -141,7 +141,7 @@ function tileCountsOf(images: Settings): readonly [least: number, most: number] 
   throw images.wrong("max_patches", `a number from min_patches (${least}) to 1024`, most);
 }
 
-/** @throws {ArgumentError} `otherProcessor` unless images get the size of the encoder's. */
+/** @throws {ArgumentError} `otherProcessor` unless images are resized to the encoder's size. */
 function checkImageSize(processor: ImageProcessor, { encoder }: EncoderTowerDescription, images: Settings): void {
   const { image } = encoder.patches;
   const size = processor.sizeOf([image[0], image[1]]);

@@ -98,7 +98,7 @@ export class Pyramid extends Module<[levels: readonly Tensor[]], Tensor[]> {
     this.coarser = each(() => new CrossStageLayer(description, shared));
   }
 
-  /** @param levels [batch, width, …], the finest first, each half as large as the one before @returns the same */
+  /** @param levels [batch, width, …], finest first, each half as large as the one before @returns the same shapes */
   override forward(levels: readonly Tensor[]): Tensor[] {
     const activate = activations[this.#activation];
     const found = [lastElement(levels)];

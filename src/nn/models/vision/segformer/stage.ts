@@ -17,7 +17,7 @@ type Activation = SegmenterDescription["activation"];
 
 /**
  * A feed-forward with a convolution over the grid of tokens, which gives tokens information about their position:
- * down(activation(convolution(up( x)))).
+ * down(activation(convolution(up(x)))).
  *
  * | parameter | shape |
  * |---|---|

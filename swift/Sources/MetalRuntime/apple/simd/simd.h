@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Functions are overloaded in C as in C++. Swift has them in its module `simd`, so it does not see those of C.
+// Functions are overloaded in C as in C++. They are hidden from Swift, whose module `simd` defines the same functions.
 #define ORCHARD_SIMD_FUNCTION                                                                                          \
   static inline __attribute__((__overloadable__, __unused__, __availability__(swift, unavailable)))
 

@@ -16,7 +16,7 @@ template <> struct if_true<true> {
 #define MRT_IF(...) typename mrt::if_true<(__VA_ARGS__)>::type = 0
 
 #ifdef MRT_GPU
-// One instruction; that for a single number is slower.
+// One instruction, which is faster than the one for a single number.
 MRT_FUNC uint rounded_pair(float first, float second) {
   uint word;
   __asm__("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(second), "f"(first));

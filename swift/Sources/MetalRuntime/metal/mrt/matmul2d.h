@@ -14,7 +14,7 @@ namespace mrt {
 
 // A descriptor encoded as an integer, since C++17 has no template arguments of class type.
 enum class ProductCode : ulong {};
-// A size of -1 is dynamic: metal::dynamic_extent, as an int; dynamic_length_v is too.
+// Two values stand for a dynamic size: -1 (metal::dynamic_extent as an int), and dynamic_length_v.
 constexpr MRT_CONSTANT int dynamic_depth = -1, dynamic_length = 0x7fffffff;
 
 template <ProductCode code> struct ProductShape {

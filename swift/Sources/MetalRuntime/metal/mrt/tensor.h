@@ -207,7 +207,8 @@ struct TensorMembers<Self, T, Extents, metal::index_sequence<I...>> : TensorType
 #undef MRT_TENSOR_MEMBERS
 };
 
-// A tensor that has its sizes and strides with it: made of a pointer, or a slice of a tensor of the host.
+// A tensor that contains its sizes and strides: a program makes it of a pointer, or as a slice of one of the host's
+// tensors.
 template <typename Self, typename T, typename Extents>
 struct TensorView : TensorMembers<Self, T, Extents, metal::make_index_sequence<Extents::rank()>> {
   typedef typename Extents::index_type index_type;
@@ -301,7 +302,8 @@ struct tensor<T, Extents, tensor_handle>
 } // namespace tensors
 
 #ifndef MRT_STRICT
-// Returns a tensor that has its sizes; for the handle of a tensor of the host, makes one from the table it points to.
+// Returns a tensor that contains its sizes. The handle of one of the host's tensors is converted, by the table that it
+// points to.
 template <typename Operand> MRT_FUNC Operand &view_of(Operand &operand) { return operand; }
 template <typename T, typename E>
 MRT_UNINSTRUMENTED auto view_of(tensors::tensor<T, E, tensors::tensor_handle> operand) {

@@ -41,7 +41,8 @@ template <typename T, access a> struct DepthOf : TextureOf<T, a> {
 
 } // namespace mrt
 
-// Each way to specify the level, for a function: as for color textures, but with a single value.
+// Calls M for each way to specify a texture's level: its parameter, and the level that it gives. Unlike for color
+// textures, the level is a single number.
 #define MRT_DEPTH_LEVELS(M)                                                                                            \
   M((), 0)                                                                                                             \
   M((, level lod), lod.lod)                                                                                            \

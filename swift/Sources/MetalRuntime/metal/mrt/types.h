@@ -43,8 +43,8 @@ typedef _Float16 half;
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
-// A function whose type alone strict mode needs. In strict mode, members for objects in the constant address space are
-// separate.
+// MRT_DEFINE: a function, which strict mode only declares, since it only checks types. MRT_IN_EACH_SPACE: members,
+// which strict mode declares a second time for objects in the constant address space.
 #ifdef MRT_STRICT
 #define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS() MEMBERS(MRT_CONSTANT)
 #define MRT_DEFINE(DECLARATION, ...) DECLARATION;

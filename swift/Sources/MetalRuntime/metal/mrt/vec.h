@@ -23,7 +23,7 @@ template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is
 #if defined(MRT_CHECKED) && !defined(MRT_TRIVIAL_COPIES)
 #define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
 #define MRT_VEC_BASE : mrt::CopiedByReference
-// A copy that the class defaults has the line of the class, but a finding needs the line of the program.
+// A defaulted copy constructor would report the line of the class, but a finding needs the line of the program.
 #define MRT_VEC_COPIES(N)                                                                                              \
   constexpr MRT_METHOD vec(const vec &) = default;                                                                     \
   constexpr MRT_METHOD vec &operator=(const vec &) = default;
