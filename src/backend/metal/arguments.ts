@@ -218,11 +218,16 @@ function checkNames(
   info: PipelineInfo,
   given: Record<string, unknown>,
 ): void {
-  const expected = info.bindings.filter((argument) => argument.kind === kind);
-  const names = expected.map(({ name }) => name).join(", ") || "none";
+  const { bindings } = info;
+  const unknown = Object.keys(given).filter(
+    (name) => !bindings.some((argument) => argument.kind === kind && argument.name === name),
+  );
+  const isMissing = (argument: PipelineBinding) =>
+    argument.kind === kind && argument.used && given[argument.name] === undefined;
+  if (unknown.length === 0 && !bindings.some(isMissing)) return; // the usual case, for which no texts are made
+  const missing = bindings.filter(isMissing).map(({ name }) => name);
+  const names = bindings.flatMap((argument) => (argument.kind === kind ? argument.name : [])).join(", ") || "none";
   const what = kind === "buffer" ? "argument" : "threadgroup memory argument";
-  const missing = expected.filter(({ name, used }) => used && given[name] === undefined).map(({ name }) => name);
-  const unknown = Object.keys(given).filter((name) => !expected.some((argument) => argument.name === name));
   if (unknown.length > 0) {
     throw new ArgumentError(
       operation,
@@ -230,13 +235,11 @@ function checkNames(
       `there is no ${what} ${unknown.join(", ")}; the kernel has: ${names}`,
     );
   }
-  if (missing.length > 0) {
-    throw new ArgumentError(
-      operation,
-      "bindingMissing",
-      `${what} ${missing.join(", ")} has no value; expected values for: ${names}`,
-    );
-  }
+  throw new ArgumentError(
+    operation,
+    "bindingMissing",
+    `${what} ${missing.join(", ")} has no value; expected values for: ${names}`,
+  );
 }
 
 function isSlice(value: BindingValue): value is BufferSlice {

@@ -13,35 +13,49 @@ export type Fields = Readonly<
 
 const encoder = new TextEncoder();
 
+/** A block that the next block overwrites. */
+export interface TemporaryBlock {
+  /** The block's bytes, and possibly more. */
+  readonly bytes: Uint8Array;
+  readonly length: number;
+}
+
 /**
  * Writes a descriptor block: a struct, then the targets of its spans. A block contains no pointers, so it is a plain
  * byte array that the garbage collector may move before the call.
  */
 export function writeBlock(layout: Layout, fields: Fields): Uint8Array {
-  const writer = new BlockWriter();
-  writer.struct(layout, writer.reserve(layout.size), fields);
-  return writer.finish();
+  const { bytes, length } = temporaryBlock(layout, fields);
+  return bytes.slice(0, length);
 }
 
-class BlockWriter {
-  private bytes = new Uint8Array(512);
-  private view = new DataView(this.bytes.buffer);
-  private end = 0;
+/** Like {@link writeBlock}, but without new memory: for calls that read the block before another one is written. */
+export function temporaryBlock(layout: Layout, fields: Fields): TemporaryBlock {
+  if (writer.bytes.length > MOST_KEPT) writer = new BlockWriter();
+  writer.length = 0;
+  writer.struct(layout, writer.reserve(layout.size), fields);
+  return writer;
+}
 
-  finish(): Uint8Array {
-    return this.bytes.subarray(0, this.end);
-  }
+const MOST_KEPT = 2 ** 16; // bytes; sources of kernels are larger
+
+class BlockWriter {
+  bytes = new Uint8Array(512);
+  length = 0;
+  private view = new DataView(this.bytes.buffer);
 
   /** Reserves `length` zero bytes, aligned to 8, and returns their offset. */
   reserve(length: number): number {
-    const at = (this.end + 7) & ~7;
-    this.end = at + length;
-    if (this.end > this.bytes.length) {
-      const larger = new Uint8Array(Math.max(this.end, this.bytes.length * 2));
-      larger.set(this.bytes);
+    const at = (this.length + 7) & ~7;
+    const end = at + length;
+    if (end > this.bytes.length) {
+      const larger = new Uint8Array(Math.max(end, this.bytes.length * 2));
+      larger.set(this.bytes.subarray(0, this.length));
       this.bytes = larger;
       this.view = new DataView(larger.buffer);
     }
+    this.bytes.fill(0, this.length, end);
+    this.length = end;
     return at;
   }
 
@@ -64,16 +78,23 @@ class BlockWriter {
     else if (type === "u8[32]") this.bytes.set(asBytes(value as ArrayBufferView), at);
     else if (type === "u32") this.view.setUint32(at, value as number, true);
     else if (type === "i32") this.view.setInt32(at, value as number, true);
-    else if (type === "u64") this.view.setBigUint64(at, BigInt(value as number), true);
+    else if (type === "u64") this.word(at, value as number);
     else this.array(type, at, value as readonly number[]);
   }
 
   private array(type: string, at: number, values: readonly number[]): void {
     const wide = type !== "u32[3]";
     for (let index = 0; index < values.length; index++) {
-      if (wide) this.view.setBigInt64(at + 8 * index, BigInt(values[index]), true);
+      if (wide) this.word(at + 8 * index, values[index]);
       else this.view.setUint32(at + 4 * index, values[index], true);
     }
+  }
+
+  /** Writes 64 bits: a bigint would take longer than all other fields. */
+  private word(at: number, value: number): void {
+    if (!Number.isInteger(value)) throw new RangeError(`expected an integer in this block, got ${value}`);
+    this.view.setUint32(at, value, true); // modulo 2^32
+    this.view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
   }
 
   private span(at: number, value: string | ArrayBufferView | StructArray): void {
@@ -96,9 +117,11 @@ class BlockWriter {
   }
 }
 
+let writer = new BlockWriter();
+
 /** Returns the bytes of a view without copying. */
 export function asBytes(view: ArrayBufferView): Uint8Array {
-  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+  return view instanceof Uint8Array ? view : new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 
 /** Creates an empty struct for the dylib to fill in. */

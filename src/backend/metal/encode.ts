@@ -1,7 +1,7 @@
 /** Encodes dispatches of user kernels and built-in kernels. */
 import { type CapturedDispatch, capture } from "../../observe/capture.ts";
 import { GridKind } from "./abi.ts";
-import { type Fields, writeBlock } from "./block.ts";
+import { type Fields, temporaryBlock } from "./block.ts";
 import type { MetalContext } from "./context.ts";
 import { layouts } from "./layouts.ts";
 
@@ -40,7 +40,7 @@ const ticketScratch = new BigUint64Array(1);
  * @throws {OrchardError} the error of the dylib's status.
  */
 export function encode(context: MetalContext, operation: string, dispatch: Dispatch): number {
-  const block = writeBlock(layouts.dispatch, {
+  const { bytes, length } = temporaryBlock(layouts.dispatch, {
     pipeline: dispatch.pipeline,
     grid: extents(dispatch.grid),
     gridKind: GridKind[dispatch.gridKind],
@@ -51,8 +51,9 @@ export function encode(context: MetalContext, operation: string, dispatch: Dispa
     label: dispatch.label,
     work: Math.ceil(dispatch.work ?? 0),
   });
-  capture?.dispatched({ name: dispatch.label, block, operands: dispatch.operands, kernel: dispatch.kernel });
-  context.call(operation, context.native.orchard_dispatch_encode(block, block.length, ticketScratch));
+  const { label: name, operands, kernel } = dispatch;
+  capture?.dispatched({ name, block: bytes.slice(0, length), operands, kernel });
+  context.call(operation, context.native.orchard_dispatch_encode(bytes, length, ticketScratch));
   return Number(ticketScratch[0]);
 }
 

@@ -5,7 +5,7 @@ import { type AllocationHint, allocateHost, type Memory, noSuchBlock, type Stora
 import { reserve } from "../../tensor/reserve.ts";
 import { type LiveMemory, meter, peakOf } from "../../tensor/usage.ts";
 import { Storage } from "./abi.ts";
-import { emptyStruct, readStruct, writeBlock } from "./block.ts";
+import { emptyStruct, readStruct, temporaryBlock } from "./block.ts";
 import { isMetalOpen, type MetalContext, metalContext } from "./context.ts";
 import { forgetFinished, hasFailed, isComplete, waitForOlderHalf, waitForTicket } from "./journal.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
@@ -175,13 +175,11 @@ const out = new BigUint64Array(1);
 
 function createBuffer(context: MetalContext, length: number, storage: StorageMode | undefined, label: string): number {
   reserve(length);
-  const block = writeBlock(layouts.bufferOptions, {
-    length,
-    storage: Storage[storage ?? "default"],
-    label,
-  });
-  const create = () =>
-    context.call("allocate", context.native.orchard_buffer_create(context.handle, block, block.length, out));
+  const options = { length, storage: Storage[storage ?? "default"], label };
+  const create = () => {
+    const block = temporaryBlock(layouts.bufferOptions, options);
+    context.call("allocate", context.native.orchard_buffer_create(context.handle, block.bytes, block.length, out));
+  };
   try {
     create();
   } catch (error) {

@@ -13,28 +13,31 @@ export interface DataType {
 
 /** Returns the type of an `MTLDataType` raw value; undefined for structs, matrices and other non-numeric types. */
 export function dataTypeOf(raw: number): DataType | undefined {
-  for (const [scalar, base] of Object.entries(dataTypes)) {
-    if (raw >= base && raw < base + 4) return { scalar: scalar as ScalarTypeName, lanes: raw - base + 1 };
-  }
-  return undefined;
+  return dataTypesByRaw.get(raw);
 }
+
+const dataTypesByRaw = new Map(
+  (Object.entries(dataTypes) as [ScalarTypeName, number][]).flatMap(([scalar, base]) =>
+    [1, 2, 3, 4].map((count): [number, DataType] => [base + count - 1, { scalar, lanes: count }]),
+  ),
+);
 
 export function dataTypeName({ scalar, lanes }: DataType): string {
   return lanes === 1 ? scalar : `${scalar}${lanes}`;
 }
 
 /** Bytes of each scalar type, and the inclusive range of integers. */
-const scalars: Record<ScalarTypeName, { bytes: number; range?: readonly [bigint, bigint] }> = {
+const scalars: Record<ScalarTypeName, { bytes: number; range?: readonly [bigint | number, bigint | number] }> = {
   float: { bytes: 4 },
   half: { bytes: 2 },
   bfloat: { bytes: 2 },
   bool: { bytes: 1 },
-  char: { bytes: 1, range: [-(2n ** 7n), 2n ** 7n - 1n] },
-  uchar: { bytes: 1, range: [0n, 2n ** 8n - 1n] },
-  short: { bytes: 2, range: [-(2n ** 15n), 2n ** 15n - 1n] },
-  ushort: { bytes: 2, range: [0n, 2n ** 16n - 1n] },
-  int: { bytes: 4, range: [-(2n ** 31n), 2n ** 31n - 1n] },
-  uint: { bytes: 4, range: [0n, 2n ** 32n - 1n] },
+  char: { bytes: 1, range: [-(2 ** 7), 2 ** 7 - 1] },
+  uchar: { bytes: 1, range: [0, 2 ** 8 - 1] },
+  short: { bytes: 2, range: [-(2 ** 15), 2 ** 15 - 1] },
+  ushort: { bytes: 2, range: [0, 2 ** 16 - 1] },
+  int: { bytes: 4, range: [-(2 ** 31), 2 ** 31 - 1] },
+  uint: { bytes: 4, range: [0, 2 ** 32 - 1] },
   long: { bytes: 8, range: [-(2n ** 63n), 2n ** 63n - 1n] },
   ulong: { bytes: 8, range: [0n, 2n ** 64n - 1n] },
 };
@@ -88,14 +91,15 @@ function writeInteger(
   at: number,
   scalar: string,
   item: number | bigint,
-  range: readonly [bigint, bigint],
+  range: readonly [bigint | number, bigint | number],
   bytes: number,
 ) {
   if (typeof item === "number" && !Number.isInteger(item)) return `expected an integer for ${scalar}, got ${item}`;
-  const whole = BigInt(item);
-  if (whole < range[0] || whole > range[1]) return `expected ${range[0]} to ${range[1]} for ${scalar}, got ${item}`;
-  const bits = BigInt.asUintN(8 * bytes, whole);
-  for (let byte = 0; byte < bytes; byte++) view.setUint8(at + byte, Number((bits >> BigInt(8 * byte)) & 0xffn));
+  if (item < range[0] || item > range[1]) return `expected ${range[0]} to ${range[1]} for ${scalar}, got ${item}`;
+  if (bytes === 8) view.setBigInt64(at, BigInt(item), true);
+  else if (bytes === 4) view.setInt32(at, Number(item), true);
+  else if (bytes === 2) view.setInt16(at, Number(item), true);
+  else view.setInt8(at, Number(item));
   return undefined;
 }
 

@@ -50,9 +50,9 @@ export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
       return file.startsWith("generated/") ? { name: file, text: textOf(name, result.metal.members) } : undefined;
     },
     bytes(values) {
-      const bytes = new Uint8Array(result.metal.size);
-      result.metal.write(new DataView(bytes.buffer), 0, values);
-      return bytes;
+      const buffer = new ArrayBuffer(result.metal.size);
+      result.metal.write(new DataView(buffer), 0, values);
+      return new Uint8Array(buffer);
     },
   };
   defined.push(result);
