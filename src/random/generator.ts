@@ -22,7 +22,7 @@ let unchosenSeeds = 0n;
 function unchosenSeed(): bigint {
   const text = environment("ORCHARD_SEED");
   if (text === undefined) return crypto.getRandomValues(new BigUint64Array(1))[0];
-  const first = /^\d+$/.test(text) ? seed.parse(BigInt(text)) : undefined;
+  const first = /^\d+$/.test(text) ? seed.parse(BigInt(text), "ORCHARD_SEED", "seed") : undefined;
   if (first !== undefined) return BigInt.asUintN(64, first + unchosenSeeds++);
   throw new ArgumentError("ORCHARD_SEED", "invalidSeed", `expected ${seed.expected}, got "${text}"`);
 }

@@ -31,9 +31,10 @@ export function takeFindings(): readonly string[] {
 }
 
 /**
- * Removes the file's temporary folders, clears its findings, and restores the suite's environment, working folder and
- * default backend and random numbers. A file may leave its choice of a backend. It must restore environment variables and the working
- * folder itself, so that tests do not depend on earlier files. The error names a file that did not restore them.
+ * Removes the file's temporary folders, clears its findings, and restores the suite's environment, working folder,
+ * default backend and random numbers. A file may leave its choice of a backend. It must restore environment variables
+ * and the working folder itself, so that tests do not depend on earlier files. The error names a file that did not
+ * restore them.
  */
 export function restoreSuite(file: string): void {
   if (suite === undefined) throw new Error("expected the preload to call rememberSuite()");
