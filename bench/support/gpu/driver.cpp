@@ -50,15 +50,9 @@ int cuMemsetD8Async(uintptr_t address, unsigned char value, size_t count, void *
 int cuStreamCreate(void **stream, unsigned) { return *stream = stream, 0; }
 int cuStreamWaitEvent(void *, void *, unsigned) { return 0; }
 int cuStreamDestroy_v2(void *) { return 0; }
-int cuEventCreate(void **event, unsigned) {
-  return *event = event, 0;
-}
-int cuEventRecord(void *, void *) {
-  return 0;
-}
-int cuEventQuery(void *) {
-  return 0;
-}
+int cuEventCreate(void **event, unsigned) { return *event = event, 0; }
+int cuEventRecord(void *, void *) { return 0; }
+int cuEventQuery(void *) { return 0; }
 int cuEventDestroy_v2(void *) { return 0; }
 
 int cuModuleLoadDataEx(void **module, const void *, unsigned, int *, void **) { return *module = module, 0; }
