@@ -60,7 +60,7 @@ export async function stageMain(folder: string): Promise<void> {
   for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
   for (const path of forContributors) await rm(join(folder, path), { recursive: true });
   for (const page of pages) await copyPage(page, folder);
-  await compactMacros(folder);
+  await compactSpaces(folder);
   await pruneDeclarations(folder);
   await removePictures(folder);
   await compactModules(folder);
@@ -73,11 +73,15 @@ export async function stageMain(folder: string): Promise<void> {
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
 }
 
-/** Removes the spaces with which macros of C align the ends of their lines: 85 kB. */
-async function compactMacros(folder: string): Promise<void> {
+/**
+ * Shortens the spaces that align the ends of macros' lines (85 kB) and the continuations of long statements (20 kB). A
+ * file with a raw string keeps its continuations, since the string may have such lines.
+ */
+async function compactSpaces(folder: string): Promise<void> {
   for (const name of new Bun.Glob("swift/Sources/**/*.{c,cpp,h}").scanSync({ cwd: folder })) {
     const file = join(folder, name);
-    await Bun.write(file, (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n"));
+    const text = (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n");
+    await Bun.write(file, /\bR"\w*\(/.test(text) ? text : text.replaceAll(/^ {12,}/gm, " ".repeat(8)));
   }
 }
 
