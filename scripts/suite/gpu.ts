@@ -14,6 +14,7 @@ import { parseArgs } from "node:util";
 import { packageRoot } from "../../src/core/paths.ts";
 import { countJUnit, failedTests } from "../counts.ts";
 import { whyExcepted, whyNotRun } from "./gpu_exceptions.ts";
+import { measuredTimings } from "./order.ts";
 
 export interface GpuOutcome {
   readonly seconds: number;
@@ -81,12 +82,10 @@ async function runFile(
 
 /** The longest files first, so that the last ones to end are short. */
 function filesOf(paths: readonly string[]): string[] {
-  const { files: times } = JSON.parse(readFileSync(join(packageRoot, "test/timings.json"), "utf8")) as {
-    readonly files: Readonly<Record<string, number>>;
-  };
+  const times = measuredTimings();
   const all = [...new Bun.Glob("test/**/*.test.ts").scanSync(packageRoot)];
   const chosen = all.filter((file) => paths.length === 0 || paths.some((path) => file.startsWith(path)));
-  return chosen.sort((a, b) => (times[b] ?? 0) - (times[a] ?? 0) || (a < b ? -1 : 1));
+  return chosen.sort((a, b) => times(b) - times(a) || (a < b ? -1 : 1));
 }
 
 async function main(): Promise<void> {
