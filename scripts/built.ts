@@ -51,6 +51,7 @@ const metalPrograms = [
   "bench/attention.kernels.ts",
   "bench/checker.ts",
   "bench/dispatch.ts",
+  "bench/gpu.ts",
 ];
 
 /** Sets up and builds, then runs the programs in sequence with the running Bun. Stops at the first failure. */

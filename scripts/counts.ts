@@ -86,13 +86,24 @@ export const fileOutcomes = (report: string): FileOutcome[] =>
     return { file: attribute(suite, "file") ?? "", seconds: number("time"), passed, failed, skipped };
   });
 
-/** `file: suite > test: first line of the message`. */
+/** A failed test: its suites and name, and the lines of its message as one line. */
+export interface FailedTest {
+  readonly file: string | undefined;
+  readonly name: string;
+  readonly message: string | undefined;
+}
+
+/** Returns the failed tests of a report of Bun. */
+export const failedTests = (report: string): FailedTest[] =>
+  [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<failure\b([^>]*)>/g)].map(([, test, failure]) => ({
+    file: attribute(test, "file"),
+    name: [attribute(test, "classname"), attribute(test, "name")].filter(Boolean).join(" > "),
+    message: attribute(failure, "message")?.split("\n").filter(Boolean).join(" "),
+  }));
+
+/** `file: suite > test: message`. */
 const junitFailures = (report: string): string[] =>
-  [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<failure\b([^>]*)>/g)].map(([, test, failure]) => {
-    const names = [attribute(test, "classname"), attribute(test, "name")].filter(Boolean).join(" > ");
-    const message = attribute(failure, "message")?.split("\n").filter(Boolean).join(" ");
-    return [attribute(test, "file"), names, message].filter(Boolean).join(": ");
-  });
+  failedTests(report).map(({ file, name, message }) => [file, name, message].filter(Boolean).join(": "));
 
 /** Returns the tests that a report of Bun lists as skipped: by themselves or by a pattern. */
 export const skippedTests = (report: string): string[] =>

@@ -74,19 +74,22 @@ export async function stageMain(folder: string): Promise<void> {
 }
 
 /**
- * Removes spaces from sources of C and Metal, without moving a line: those with which macros align the ends of their
- * lines (105 kB), and the indentation of kernels, which becomes tabs (54 kB).
+ * Removes spaces from sources of C and Metal, without moving a line: those that align the ends of macros' lines (105
+ * kB), the continuations of long statements in swift/ (20 kB), and the indentation of kernels, which becomes tabs (54
+ * kB). A file of swift/ with a raw string keeps its continuations, since the string may have such lines.
  */
 async function compactSpaces(folder: string): Promise<void> {
   for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal}").scanSync({ cwd: folder })) {
     const file = join(folder, name);
     const text = (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n");
-    const indented = name.startsWith("swift")
-      ? text
-      : text.replaceAll(/^(?: {4})+/gm, (all) => "\t".repeat(all.length / 4));
-    await Bun.write(file, indented);
+    await Bun.write(file, name.startsWith("kernels") ? withTabs(text) : withShortContinuations(text));
   }
 }
+
+const withTabs = (text: string): string => text.replaceAll(/^(?: {4})+/gm, (all) => "\t".repeat(all.length / 4));
+
+const withShortContinuations = (text: string): string =>
+  /\bR"\w*\(/.test(text) ? text : text.replaceAll(/^ {12,}/gm, " ".repeat(8));
 
 /** Removes the documents' pictures, except those of README.md, which registries show. */
 async function removePictures(folder: string): Promise<void> {

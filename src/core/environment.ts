@@ -203,6 +203,10 @@ export const softwareDevice = {
     fallback: "0",
     meaning: "1: pipelines are also compiled for NVIDIA GPUs, to fill the cache",
   },
+  ORCHARD_METAL_GPU_GRAPHS: {
+    fallback: "0",
+    meaning: "1: kernels that repeat on an NVIDIA GPU are launched as CUDA graphs",
+  },
   ORCHARD_METAL_CUDA: {
     fallback: "`libcuda.so.1`",
     meaning: "The NVIDIA driver's library",

@@ -6,6 +6,8 @@ protocol Command {
     var encoder: EncoderRecord? { get }
     /// The buffers that it uses, if they still exist.
     var buffers: [SoftwareBuffer] { get }
+    /// A buffer that it uses and whose contents were discarded.
+    var purged: SoftwareBuffer? { get }
     /// Whether the command involves the host, so that the GPU's earlier work must have ended.
     var isSeenByHost: Bool { get }
     /// Runs the command; returns nil on success.
@@ -15,20 +17,28 @@ protocol Command {
 extension Command {
     var encoder: EncoderRecord? { nil }
     var buffers: [SoftwareBuffer] { [] }
+    var purged: SoftwareBuffer? { buffers.first(where: \.isPurged) }
     var isSeenByHost: Bool { false }
 }
 
 /// A buffer of a command. In a command buffer with unretained references, the program must keep the buffer alive.
 struct BufferReference {
+    /// A separate object, because counting references of an object becomes slower with its first weak reference.
+    private final class Unretained {
+        private(set) weak var buffer: SoftwareBuffer?
+
+        init(_ buffer: SoftwareBuffer) { self.buffer = buffer }
+    }
+
     private let retained: SoftwareBuffer?
-    private weak var unretained: SoftwareBuffer?
+    private let unretained: Unretained?
 
     init(_ buffer: SoftwareBuffer, retained isRetained: Bool) {
         retained = isRetained ? buffer : nil
-        unretained = buffer
+        unretained = isRetained ? nil : Unretained(buffer)
     }
 
-    var buffer: SoftwareBuffer? { retained ?? unretained }
+    var buffer: SoftwareBuffer? { retained ?? unretained?.buffer }
 
     /// Returns the buffer for execution. If it was freed in the meantime, reports a misuse.
     func resolve() -> SoftwareBuffer? {

@@ -76,7 +76,8 @@ extension SoftwareComputeEncoder {
     }
 
     private func isPositive(_ size: MTLSize, named name: String, _ selector: String) -> Bool {
-        [("width", size.width), ("height", size.height), ("depth", size.depth)].allSatisfy { part, value in
+        if min(size.width, size.height, size.depth) > 0 { return true }
+        return [("width", size.width), ("height", size.height), ("depth", size.depth)].allSatisfy { part, value in
             value > 0 || refuse(debugName, selector, "\(name).\(part)(\(value)) must be >= 1.")
         }
     }
@@ -85,17 +86,20 @@ extension SoftwareComputeEncoder {
         guard isPositive(threads, named: "threadsPerThreadgroup", selector) else { return false }
         let product = threads.width.multipliedReportingOverflow(by: threads.height).partialValue
             .multipliedReportingOverflow(by: threads.depth).partialValue
-        let shown = """
+        // A function, because making the text takes longer than all checks of a dispatch.
+        func shown() -> String {
+            """
             (threadsPerThreadgroup.width(\(threads.width)) * threadsPerThreadgroup.height(\(threads.height)) * \
             threadsPerThreadgroup.depth(\(threads.depth)))(\(product)) must be
             """
-        let limits = [
-            (SoftwareDevice.maxThreadsPerThreadgroup, "device"), (pipeline.maxTotalThreadsPerThreadgroup, "kernel"),
-        ]
-        for (limit, owner) in limits where product > limit || max(threads.width, threads.height, threads.depth) > limit
-        {
-            return refuse(debugName, selector, "\(shown) <= \(limit). (\(owner) threadgroup size limit)")
         }
+        func isWithin(_ limit: Int, of owner: String) -> Bool {
+            max(product, threads.width, threads.height, threads.depth) <= limit
+                || refuse(debugName, selector, "\(shown()) <= \(limit). (\(owner) threadgroup size limit)")
+        }
+        guard isWithin(SoftwareDevice.maxThreadsPerThreadgroup, of: "device"),
+            isWithin(pipeline.maxTotalThreadsPerThreadgroup, of: "kernel")
+        else { return false }
         if let required = pipeline.requiredThreadsPerThreadgroup {
             guard
                 (threads.width, threads.height, threads.depth) == (required.width, required.height, required.depth)
@@ -111,13 +115,13 @@ extension SoftwareComputeEncoder {
             || refuse(
                 debugName, selector,
                 """
-                \(shown) a multiple of \(pipeline.threadExecutionWidth), as \
+                \(shown()) a multiple of \(pipeline.threadExecutionWidth), as \
                 threadGroupSizeIsMultipleOfThreadExecutionWidth promised.
                 """)
     }
 
     private func isBound(_ argument: SoftwareBinding, _ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
-        let function = "Compute Function(\(pipeline.function.name))"
+        var function: String { "Compute Function(\(pipeline.function.name))" }
         if argument.type == .threadgroupMemory {
             return threadgroupLengths[argument.index] > 0
                 || refuse(
@@ -152,27 +156,30 @@ extension SoftwareComputeEncoder {
         }
     }
 
-    private func isAligned(_ offset: Int, for argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool
-    {
+    private func isAligned(
+        _ offset: Int, for argument: SoftwareBinding, _ function: @autoclosure () -> String, _ selector: String
+    ) -> Bool {
         let alignment = argument.offsetAlignment
         return offset % alignment == 0
             || refuse(
                 debugName, selector,
                 """
-                \(function): the offset(\(offset)) of argument \(argument.name)[0] at index \(argument.index) must be \
-                a multiple of \(alignment).
+                \(function()): the offset(\(offset)) of argument \(argument.name)[0] at index \(argument.index) must \
+                be a multiple of \(alignment).
                 """)
     }
 
     /// A reference reads a whole element. For a pointer, only the kernel knows how much it reads.
-    private func isLongEnough(_ argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
+    private func isLongEnough(
+        _ argument: SoftwareBinding, _ function: @autoclosure () -> String, _ selector: String
+    ) -> Bool {
         guard argument.isReference else { return true }
         let length = bindings[argument.index].length
         return length >= argument.elementSize
             || refuse(
                 debugName, selector,
                 """
-                \(function): argument \(argument.name)[0] from buffer(\(argument.index)) with \
+                \(function()): argument \(argument.name)[0] from buffer(\(argument.index)) with \
                 offset(\(offset(at: argument.index))) and \
                 length(\(length)) has space for \(length) bytes, but argument has a length(\(argument.elementSize)).
                 """)

@@ -55,6 +55,13 @@ struct DispatchCommand: Command {
             + [indirect].compactMap { $0 }
     }
 
+    /// Called for every command at its commit, so it makes the array of all buffers only if there are others.
+    var purged: SoftwareBuffer? {
+        if let found = bound.lazy.compactMap(\.buffer).first(where: \.isPurged) { return found }
+        if usedHolders.isEmpty, case .threads = grid { return nil }
+        return buffers.first(where: \.isPurged)
+    }
+
     func run() -> CommandFailure? {
         guard let threads = resolveGrid() else { return .deallocated }
         // Another kernel may write counts of zero; then there is nothing to do.

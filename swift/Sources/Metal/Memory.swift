@@ -19,11 +19,11 @@ final class DeviceMemory: @unchecked Sendable {
     }
 
     /// The bytes of one `setBytes`. For the software device they are memory that the checker knows; a GPU gets a copy.
-    init?(bytes: UnsafeRawPointer, count: Int, label: String, device: SoftwareDevice) {
+    init?(bytes: UnsafeRawPointer, count: Int, label: @autoclosure () -> String, device: SoftwareDevice) {
         self.device = .shared
         length = count
         guard device.gpu != nil else {
-            guard let memory = mrt_memory_allocate(count, label) else { return nil }
+            guard let memory = mrt_memory_allocate(count, label()) else { return nil }
             address = memory
             release = { mrt_memory_free(memory) }
             write(bytes, count: count)

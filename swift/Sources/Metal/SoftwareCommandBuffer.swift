@@ -181,7 +181,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
             debugGroups.isEmpty
                 || refuse(Self.debugName, "commit", "debug groups \(debugGroups) were pushed and not popped.")
         else { return }
-        if let purged = commands.lazy.flatMap(\.buffers).first(where: \.isPurged) {
+        if let purged = commands.lazy.compactMap(\.purged).first {
             return misuse(
                 Self.debugName, "commit",
                 """

@@ -129,7 +129,8 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     }
 
     private func memory(of resource: any MTLResource, _ selector: String) -> DeviceMemory? {
-        (resource as? SoftwareTexture)?.memory ?? (resource as? SoftwareTensor)?.memory
+        if resource is SoftwareBuffer { return known(resource, selector)?.memory }
+        return (resource as? SoftwareTexture)?.memory ?? (resource as? SoftwareTensor)?.memory
             ?? known(resource, selector)?.memory
     }
 

@@ -87,14 +87,14 @@ final class BufferPool {
         guard length >= 1 else {
             throw OrchardError.invalid("Expected the length of a buffer to be at least 1 byte, got 0.")
         }
-        guard length <= device.maxBufferLength else {
+        let most = device.maxBufferLength  // read once: the software device looks up a setting
+        guard length <= most else {
             let message =
-                "Expected the length of a buffer to be at most \(device.maxBufferLength) bytes (the device's limit), "
-                + "got \(length)."
+                "Expected the length of a buffer to be at most \(most) bytes (the device's limit), got \(length)."
             throw OrchardError(ORCHARD_OUT_OF_MEMORY, message)  // another backend may have free memory
         }
         collect()
-        let bytes = exact ? Int(length) : min(SizeClass.bytes(for: Int(length)), device.maxBufferLength)
+        let bytes = exact ? Int(length) : min(SizeClass.bytes(for: Int(length)), most)
         if faults.take(.allocate) != nil { throw outOfMemory(bytes, "the device has no more (injected)") }
         let allocation = try reuse(Key(bytes: bytes, storage: storage)) ?? make(bytes, storage)
         if !exact { SoftwareDevice.reuse(allocation.buffer, length: length) }

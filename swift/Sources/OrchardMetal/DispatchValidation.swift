@@ -63,7 +63,7 @@ struct DispatchValidation {
 
     private func checkIndices() throws {
         var bound: UInt64 = 0
-        for index in request.bindings.map(\.index) + request.inlines.map(\.index) {
+        func check(_ index: Int) throws {
             guard index < DeviceLimits.buffers else {
                 throw OrchardError.limit(
                     "\(kernel): buffer(\(index)) is bound; the highest index is \(DeviceLimits.buffers - 1).")
@@ -73,6 +73,8 @@ struct DispatchValidation {
             }
             bound |= 1 << index
         }
+        for binding in request.bindings { try check(binding.index) }
+        for inline in request.inlines { try check(inline.index) }
     }
 
     private func checkArguments() throws {

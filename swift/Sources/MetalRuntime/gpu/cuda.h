@@ -20,7 +20,18 @@ typedef struct StreamObject *Stream;
 typedef struct EventObject *Event;
 typedef struct ModuleObject *Module;
 typedef struct FunctionObject *Function;
+typedef struct GraphObject *Graph;
+typedef struct GraphNodeObject *GraphNode;
+typedef struct GraphExecutableObject *GraphExecutable;
 typedef unsigned long long Address;
+
+// CUDA_KERNEL_NODE_PARAMS_v2. The functions below read its first version, which lacks the last two members.
+struct KernelNode {
+  Function function;
+  unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+  void **parameters, **extra;
+  void *kernel, *context;
+};
 
 enum DeviceAttribute {
   compute_capability_major = 75,
@@ -70,6 +81,16 @@ constexpr unsigned attach_global = 1, stream_non_blocking = 1, host_register_por
   F(launch, cuLaunchKernel,                                                                                            \
     (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,         \
      unsigned block_z, unsigned shared_bytes, Stream stream, void **parameters, void **extra))                         \
+  F(graph_create, cuGraphCreate, (Graph * graph, unsigned flags))                                                      \
+  F(graph_add_kernel, cuGraphAddKernelNode,                                                                            \
+    (GraphNode * node, Graph graph, const GraphNode *after, size_t count, const KernelNode *parameters))               \
+  F(graph_instantiate, cuGraphInstantiateWithFlags,                                                                    \
+    (GraphExecutable * executable, Graph graph, unsigned long long flags))                                             \
+  F(graph_set_kernel, cuGraphExecKernelNodeSetParams,                                                                  \
+    (GraphExecutable executable, GraphNode node, const KernelNode *parameters))                                        \
+  F(graph_launch, cuGraphLaunch, (GraphExecutable executable, Stream stream))                                          \
+  F(graph_executable_destroy, cuGraphExecDestroy, (GraphExecutable executable))                                        \
+  F(graph_destroy, cuGraphDestroy, (Graph graph))                                                                      \
   F(error_name, cuGetErrorName, (Result result, const char **name))                                                    \
   F(error_text, cuGetErrorString, (Result result, const char **text))
 

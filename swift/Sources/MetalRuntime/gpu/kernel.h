@@ -4,12 +4,15 @@
 #include "compile/library.h"
 #include "gpu/driver.h"
 
+#include <atomic>
+
 namespace mrt {
 
 struct GpuKernel {
   cuda::Function function = nullptr;
   const MrtEntry *entry = nullptr;
-  int static_bytes = 0; // of threadgroup memory
+  int static_bytes = 0;                           // of threadgroup memory
+  mutable std::atomic<unsigned> allowed_bytes{0}; // of threadgroup arguments, if they need a permission
 };
 
 // Compiles and loads the function for a GPU, whose context is current; null and the reason if that fails. Valid while

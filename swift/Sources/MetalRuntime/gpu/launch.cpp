@@ -17,12 +17,6 @@ constexpr uint64_t most_groups_across = 2147483647; // blocks in the first dimen
 constexpr unsigned plain_threadgroup_bytes = 48 << 10;
 constexpr uint32_t most_parameters = 64; // 31 buffers, 31 threadgroup arguments, and built-in values
 
-// The head of metal/mrt/gpu/entry.h's GpuLaunch; the arguments follow.
-struct Head {
-  uint32_t threads_per_grid[3], threads_per_threadgroup[3], first_group[3], reserved;
-};
-static_assert(sizeof(Head) == 40, "pointers follow without padding");
-
 class GpuDispatch {
 public:
   GpuDispatch(GpuStream &stream, const GpuKernel &kernel, const mrt_dispatch &request)
@@ -30,14 +24,13 @@ public:
 
   cuda::Result run() {
     cuda::Result result = bind();
-    if (result == cuda::success && unsigned(kernel.static_bytes) + threadgroup_bytes > plain_threadgroup_bytes)
-      result =
-          driver().call.function_set_attribute(kernel.function, cuda::max_dynamic_shared_bytes, int(threadgroup_bytes));
+    if (result == cuda::success) result = allow_threadgroup_bytes();
     return result == cuda::success ? launch() : result;
   }
 
 private:
   cuda::Result bind() {
+    if (const cuda::Result result = stream.reserve(bytes_to_stage()); result != cuda::success) return result;
     for (uint32_t position = 0; position < kernel.entry->parameter_count; position++) {
       const MrtParameter &parameter = kernel.entry->parameters[position];
       arguments[position] = 0;
@@ -49,11 +42,32 @@ private:
       const mrt_bound_buffer &bound = request.buffers[parameter.index];
       if (!bound.address) arguments[position] = stream.absent();
       else if (!bound.is_bytes) arguments[position] = uintptr_t(bound.address);
-      else if (const cuda::Result result = stream.stage(bound.address, bound.length, arguments[position]);
-               result != cuda::success)
-        return result;
+      else {
+        arguments[position] = stream.stage(bound.address, bound.length);
+        staged |= uint64_t(1) << position;
+      }
     }
     return cuda::success;
+  }
+
+  size_t bytes_to_stage() const {
+    size_t bytes = 0;
+    for (uint32_t position = 0; position < kernel.entry->parameter_count; position++) {
+      const MrtParameter &parameter = kernel.entry->parameters[position];
+      if (parameter.kind != MRT_PARAMETER_BUFFER || !request.buffers[parameter.index].is_bytes) continue;
+      bytes += request.buffers[parameter.index].length + GpuStream::staged_alignment;
+    }
+    return bytes;
+  }
+
+  // More than 48 KB must be requested. A graph keeps its kernels, so the limit never becomes lower.
+  cuda::Result allow_threadgroup_bytes() {
+    if (unsigned(kernel.static_bytes) + threadgroup_bytes <= plain_threadgroup_bytes) return cuda::success;
+    if (threadgroup_bytes <= kernel.allowed_bytes) return cuda::success;
+    const cuda::Result result =
+        driver().call.function_set_attribute(kernel.function, cuda::max_dynamic_shared_bytes, int(threadgroup_bytes));
+    if (result == cuda::success) kernel.allowed_bytes = threadgroup_bytes;
+    return result;
   }
 
   // A CUDA grid is smaller than Metal's in the second and third dimension, so a large one is launched in parts.
@@ -61,7 +75,7 @@ private:
     const uint64_t grid[3] = {request.grid.width, request.grid.height, request.grid.depth};
     const uint64_t group[3] = {request.threads_per_threadgroup.width, request.threads_per_threadgroup.height,
                                request.threads_per_threadgroup.depth};
-    Head head = {};
+    GpuLaunchHead head = {};
     uint64_t groups[3];
     for (int axis = 0; axis < 3; axis++) {
       head.threads_per_grid[axis] = uint32_t(grid[axis]);
@@ -72,18 +86,19 @@ private:
       for (uint64_t y = 0; y < groups[1]; y += most_groups)
         for (uint64_t x = 0; x < groups[0]; x += most_groups_across) {
           head.first_group[0] = uint32_t(x), head.first_group[1] = uint32_t(y), head.first_group[2] = uint32_t(z);
-          GpuLaunch launch = {&kernel,
+          GpuLaunch launch = {kernel.function,
+                              kernel.entry->name,
                               {unsigned(std::min(groups[0] - x, most_groups_across)),
                                unsigned(std::min(groups[1] - y, most_groups)),
                                unsigned(std::min(groups[2] - z, most_groups))},
                               {unsigned(group[0]), unsigned(group[1]), unsigned(group[2])},
                               threadgroup_bytes,
+                              staged,
+                              0,
                               0};
-          const size_t bytes = std::max(1u, kernel.entry->parameter_count) * sizeof *arguments;
-          uint8_t *parameters = stream.add_parameters(sizeof head + bytes, launch.parameters);
-          memcpy(parameters, &head, sizeof head);
-          memcpy(parameters + sizeof head, arguments, bytes);
-          if (const cuda::Result result = stream.record(launch); result != cuda::success) return result;
+          const size_t count = std::max(1u, kernel.entry->parameter_count);
+          if (const cuda::Result result = stream.record(launch, head, arguments, count); result != cuda::success)
+            return result;
         }
     return cuda::success;
   }
@@ -91,7 +106,8 @@ private:
   GpuStream &stream;
   const GpuKernel &kernel;
   const mrt_dispatch &request;
-  cuda::Address arguments[most_parameters];
+  cuda::Address arguments[most_parameters] = {};
+  uint64_t staged = 0; // a bit for each argument that stage() returned
   unsigned threadgroup_bytes = 0;
 };
 

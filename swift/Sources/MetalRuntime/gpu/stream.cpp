@@ -18,9 +18,11 @@ namespace mrt {
 GpuStream::~GpuStream() {
   std::string problem;
   if (!handle_ || !enter_gpu(gpu_.index, problem)) return;
+  for (cuda::Event event : events_) driver().call.event_destroy(event);
   driver().call.stream_destroy(handle_);
   if (staging_) driver().call.memory_free(staging_);
   if (host_) driver().call.host_free(host_);
+  graphs_.end();
 }
 
 GpuStream *GpuStream::of_thread(Gpu &gpu, std::string &problem) {
@@ -45,35 +47,29 @@ cuda::Result GpuStream::open() {
 
 // ---------------------------------------------------------------- recording and issuing
 
-cuda::Result GpuStream::stage(const void *bytes, size_t count, cuda::Address &address) {
-  constexpr size_t alignment = 32; // for constant arguments; buffers have the same alignment
-  const size_t room = (count + alignment - 1) / alignment * alignment;
-  if (staged_ + room > staging_bytes) {
-    std::string message;
-    if (finish(message) != MRT_RESULT_OK) return cuda::launch_failed;
-  }
-  memcpy(host_ + staged_, bytes, count);
-  address = staging_ + staged_;
-  staged_ += room;
-  return cuda::success;
+cuda::Result GpuStream::reserve(size_t bytes) {
+  if (staged_ + bytes <= staging_bytes) return cuda::success;
+  std::string message;
+  return finish(message) == MRT_RESULT_OK ? cuda::success : cuda::launch_failed;
 }
 
-uint8_t *GpuStream::add_parameters(size_t bytes, size_t &offset) {
-  offset = parameters_.size();
-  parameters_.resize(offset + bytes);
-  return parameters_.data() + offset;
+cuda::Address GpuStream::stage(const void *bytes, size_t count) {
+  const size_t at = staged_;
+  memcpy(host_ + at, bytes, count);
+  staged_ += (count + staged_alignment - 1) / staged_alignment * staged_alignment;
+  return at - sent_;
 }
 
-cuda::Result GpuStream::record(const GpuLaunch &launch) {
-  launches_.push_back(launch);
-  return launches_.size() < most_recorded ? cuda::success : flush();
-}
-
-cuda::Result GpuStream::send() {
-  if (sent_ == staged_) return cuda::success;
-  const size_t from = sent_;
-  sent_ = staged_;
-  return driver().call.copy_from_host(staging_ + from, host_ + from, staged_ - from, handle_);
+cuda::Result GpuStream::record(GpuLaunch launch, const GpuLaunchHead &head, const cuda::Address *arguments,
+                               size_t count) {
+  std::vector<uint8_t> &all = sequence_.parameters;
+  launch.parameters = all.size();
+  launch.parameter_bytes = sizeof head + count * sizeof *arguments;
+  all.resize(all.size() + launch.parameter_bytes);
+  memcpy(all.data() + launch.parameters, &head, sizeof head);
+  memcpy(all.data() + launch.parameters + sizeof head, arguments, count * sizeof *arguments);
+  sequence_.launches.push_back(launch);
+  return sequence_.launches.size() < most_recorded ? cuda::success : flush();
 }
 
 // Memory is cleared on another stream (gpu_memory.cpp).
@@ -87,18 +83,32 @@ cuda::Result GpuStream::await_clears() {
 cuda::Result GpuStream::flush() {
   issued_++;
   cuda::Result result = await_clears();
-  if (result == cuda::success) result = send();
-  for (const GpuLaunch &launch : launches_) {
-    if (result != cuda::success) break;
-    void *list[] = {parameters_.data() + launch.parameters};
-    const auto &[x, y, z] = launch.groups;
-    const auto &[width, height, depth] = launch.threads;
-    result = driver().call.launch(launch.kernel->function, x, y, z, width, height, depth, launch.threadgroup_bytes,
-                                  handle_, list, nullptr);
-    if (result != cuda::success) failed_ = launch.kernel->entry->name;
-  }
-  launches_.clear();
-  parameters_.clear();
+  if (result == cuda::success && !sequence_.launches.empty()) result = issue();
+  sent_ = staged_;
+  sequence_.clear();
+  return result;
+}
+
+cuda::Result GpuStream::issue() {
+  const uint8_t *bytes = host_ + sent_;
+  const size_t count = staged_ - sent_;
+  if (graphs_.run(handle_, sequence_, bytes, count)) return cuda::success;
+  const cuda::Address copy = staging_ + sent_;
+  if (count)
+    if (const cuda::Result result = driver().call.copy_from_host(copy, bytes, count, handle_); result != cuda::success)
+      return result;
+  for (const GpuLaunch &recorded : sequence_.launches)
+    if (const cuda::Result result = launch(recorded, copy); result != cuda::success) return result;
+  return cuda::success;
+}
+
+cuda::Result GpuStream::launch(const GpuLaunch &launch, cuda::Address bytes) {
+  PlacedParameters parameters(sequence_, launch, bytes);
+  const auto &[x, y, z] = launch.groups;
+  const auto &[width, height, depth] = launch.threads;
+  const cuda::Result result = driver().call.launch(launch.function, x, y, z, width, height, depth,
+                                                   launch.threadgroup_bytes, handle_, parameters.list(), nullptr);
+  if (result != cuda::success) failed_ = launch.name;
   return result;
 }
 
@@ -129,7 +139,8 @@ mrt_result GpuStream::mark(mrt_gpu_mark *&mark, std::string &message) {
   const cuda::Functions &call = driver().call;
   auto fresh = std::make_unique<mrt_gpu_mark>();
   cuda::Result result = flush();
-  if (result == cuda::success) result = call.event_create(&fresh->event, cuda::event_disable_timing);
+  if (result == cuda::success && events_.empty()) result = call.event_create(&fresh->event, cuda::event_disable_timing);
+  else if (result == cuda::success) fresh->event = events_.back(), events_.pop_back();
   if (result == cuda::success) result = call.event_record(fresh->event, handle_);
   if (result != cuda::success) return fail(result, message);
   fresh->issued = issued_;
@@ -153,9 +164,10 @@ bool GpuStream::reached(mrt_gpu_mark *mark, std::chrono::microseconds most, mrt_
     if (now - mark->start > std::chrono::milliseconds(1)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     else std::this_thread::yield();
   }
-  if (mark->issued == issued_ && launches_.empty()) staged_ = sent_ = 0; // nothing reads the staged bytes any more
+  if (mark->issued == issued_ && sequence_.launches.empty())
+    staged_ = sent_ = 0; // nothing reads the staged bytes any more
   result = seen == cuda::success ? MRT_RESULT_OK : fail(seen, message);
-  if (seen == cuda::success) driver().call.event_destroy(mark->event);
+  if (seen == cuda::success) events_.push_back(mark->event);
   delete mark;
   return true;
 }

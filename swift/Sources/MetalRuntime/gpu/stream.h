@@ -4,20 +4,13 @@
 // copy before the launches that read them.
 #pragma once
 
-#include "gpu/kernel.h"
+#include "gpu/graph.h"
 #include "gpu/product.h"
 
 #include <chrono>
 #include <vector>
 
 namespace mrt {
-
-// A kernel launch, as cuLaunchKernel receives it.
-struct GpuLaunch {
-  const GpuKernel *kernel;
-  unsigned groups[3], threads[3], threadgroup_bytes;
-  size_t parameters; // the offset in the stream's parameters
-};
 
 class GpuStream {
 public:
@@ -31,13 +24,15 @@ public:
   cuda::Stream handle() const { return handle_; }
   // Matrix products that a library computes. It issues them to `handle`, so call flush() first.
   GpuProducts products;
-  // Copies bytes of the host for the launches that are recorded next.
-  cuda::Result stage(const void *bytes, size_t count, cuda::Address &address);
+  // Makes room for staged bytes, each rounded up to `staged_alignment`. May issue and await the recorded launches.
+  cuda::Result reserve(size_t bytes);
+  // Copies bytes of the host, for which there is room. Returns their offset in the next sequence's bytes.
+  cuda::Address stage(const void *bytes, size_t count);
+  static constexpr size_t staged_alignment = 32; // of constant arguments; buffers have the same alignment
   // Zeros that a kernel may read for an argument that a function constant disables.
   cuda::Address absent() const { return staging_ + staging_bytes; }
-  // Returns room for a launch's parameters, valid until the next call.
-  uint8_t *add_parameters(size_t bytes, size_t &offset);
-  cuda::Result record(const GpuLaunch &launch);
+  // Records a launch with these parameters, which consist of a head and arguments.
+  cuda::Result record(GpuLaunch launch, const GpuLaunchHead &head, const cuda::Address *arguments, size_t count);
   // Issues the recorded launches. If one fails, the others are dropped; `fail` describes it.
   cuda::Result flush();
   // Describes the error, with the kernel's name if a launch failed.
@@ -51,10 +46,11 @@ private:
   using Clock = std::chrono::steady_clock;
   static constexpr size_t staging_bytes = size_t(4) << 20, absent_bytes = size_t(64) << 10;
   // The GPU starts on the first launches while the next are recorded.
-  static constexpr size_t most_recorded = 16;
+  static constexpr size_t most_recorded = 20; // half of a command buffer of 40
 
   cuda::Result open();
-  cuda::Result send();
+  cuda::Result issue();
+  cuda::Result launch(const GpuLaunch &launch, cuda::Address bytes);
   cuda::Result await_clears();
   mrt_result expire(std::string &message);
 
@@ -63,11 +59,12 @@ private:
   cuda::Address staging_ = 0;
   uint8_t *host_ = nullptr;      // pinned memory with the layout of staging_
   size_t staged_ = 0, sent_ = 0; // bytes
-  std::vector<GpuLaunch> launches_;
-  std::vector<uint8_t> parameters_;
-  std::string failed_;  // the kernel whose launch failed
-  uint64_t issued_ = 0; // counts flushes, copies and fills
-  uint64_t clears_ = 0; // of memory that this stream has waited for
+  GpuSequence sequence_;         // recorded and not issued; its staged bytes begin at sent_
+  GpuGraphs graphs_;
+  std::vector<cuda::Event> events_; // of earlier marks
+  std::string failed_;              // the kernel whose launch failed
+  uint64_t issued_ = 0;             // counts flushes, copies and fills
+  uint64_t clears_ = 0;             // of memory that this stream has waited for
 };
 
 } // namespace mrt

@@ -61,6 +61,7 @@ void mrt_string_free(char *string);
 //                  install --gpu` installs)
 //   gpu_compile    0|1   every pipeline of the software device is also compiled for NVIDIA GPUs, which fills the cache
 //                  for a machine without a compiler (default 0)
+//   gpu_graphs     0|1   launches that repeat on an NVIDIA GPU become CUDA graphs (default 0)
 //   cuda           path  the NVIDIA driver's library (default libcuda.so.1)
 //   device         software|nvidia|nvidia:N  the device that MTLCreateSystemDefaultDevice returns (default software)
 //   after_fault    continue|ignore|discard  what a queue does after a command buffer that failed: runs the next ones

@@ -88,6 +88,7 @@ constexpr Row rows[] = {
     choice(Setting::after_fault, "after_fault", {"continue", "ignore", "discard"}),
     text(Setting::gpu_clang, "gpu_clang", nothing),
     flag<0>(Setting::gpu_compile, "gpu_compile"),
+    flag<0>(Setting::gpu_graphs, "gpu_graphs"),
     text(Setting::cuda, "cuda", driver_name),
     text(Setting::device, "device", nothing),
 };

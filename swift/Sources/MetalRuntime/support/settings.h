@@ -32,6 +32,7 @@ enum class Setting {
   after_fault,
   gpu_clang,
   gpu_compile,
+  gpu_graphs,
   cuda,
   device
 };

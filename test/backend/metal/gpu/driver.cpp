@@ -88,6 +88,73 @@ uintptr_t allocation_of(uintptr_t address, size_t bytes) {
   return 0;
 }
 
+// A kernel and its arguments. The kernel of the test has two buffers and a float at the first three positions.
+struct Launch {
+  void *function = nullptr;
+  unsigned grid[3], block[3], shared;
+  uint32_t head[10];
+  uintptr_t arguments[3] = {};
+};
+
+// CUDA_KERNEL_NODE_PARAMS.
+struct KernelNode {
+  void *function;
+  unsigned grid[3], block[3], shared;
+  void **parameters, **extra;
+};
+
+// A node's handle is its number in the graph, from 1.
+struct Graph {
+  std::vector<Launch> nodes;
+};
+struct Executable {
+  Graph *graph;
+  std::vector<Launch> nodes;
+};
+std::set<Graph *> &graphs = *new std::set<Graph *>;
+std::set<Executable *> &executables = *new std::set<Executable *>;
+
+// Copies what the driver copies.
+int read_launch(const KernelNode &given, Launch &launch) {
+  const auto &[x, y, z] = given.grid;
+  const auto &[width, height, depth] = given.block;
+  if (!functions.count(given.function)) return violation("an unknown function is launched");
+  if (!x || !y || !z || y > 65535 || z > 65535) return violation("a grid that no GPU has");
+  if (!width || !height || !depth || depth > 64 || width * height * depth > 1024)
+    return violation("a block that no GPU has");
+  if (given.extra) return violation("parameters are passed twice");
+  launch.function = given.function;
+  launch.shared = given.shared;
+  memcpy(launch.grid, given.grid, sizeof launch.grid);
+  memcpy(launch.block, given.block, sizeof launch.block);
+  memcpy(launch.head, given.parameters[0], sizeof launch.head);
+  const auto *arguments = static_cast<const char *>(given.parameters[0]) + sizeof launch.head;
+  if (!getenv("STANDIN_ANY")) memcpy(launch.arguments, arguments, sizeof launch.arguments);
+  return 0;
+}
+
+int issue_launch(Stream *stream, const Launch &launch) {
+  Work work;
+  for (size_t i = 0; i < 3 && !getenv("STANDIN_ANY"); i++)
+    if (!(work.used[i] = allocation_of(launch.arguments[i], 4)))
+      return violation("an argument of " + functions[launch.function] + " is not in the GPU's memory");
+  work.run = [=] {
+    const auto &[x, y, z] = launch.grid;
+    const auto &[width, height, depth] = launch.block;
+    const uint32_t *head = launch.head;
+    const auto *first = reinterpret_cast<const float *>(launch.arguments[0]);
+    const auto *scalar = reinterpret_cast<const float *>(launch.arguments[2]);
+    char line[256];
+    snprintf(line, sizeof line,
+             "launch %ux%ux%u of %ux%ux%u, threads %u %u %u, shared %u, first %u %u %u, x %g, scalar %g", x, y, z,
+             width, height, depth, head[0], head[1], head[2], launch.shared, head[6], head[7], head[8],
+             first ? double(*first) : 0.0, scalar ? double(*scalar) : 0.0);
+    log(line);
+    kernel_error = injected("kernel");
+  };
+  return issue(stream, std::move(work));
+}
+
 } // namespace
 
 // Each function holds the lock, and fails if the test asks for it.
@@ -275,35 +342,63 @@ int cuFuncSetAttribute(void *function, int, int) {
   return functions.count(function) ? 0 : 400;
 }
 
-// The kernel of the test has two buffers and a float at the first three positions.
 int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned width, unsigned height, unsigned depth,
                    unsigned shared, Stream *stream, void **parameters, void **extra) {
   ENTER_IN_CONTEXT(cuLaunchKernel)
-  if (!functions.count(function)) return violation("an unknown function is launched");
   if (!streams.count(stream)) return violation("a launch on an unknown stream");
-  if (!x || !y || !z || y > 65535 || z > 65535) return violation("a grid that no GPU has");
-  if (!width || !height || !depth || depth > 64 || width * height * depth > 1024)
-    return violation("a block that no GPU has");
-  if (extra) return violation("parameters are passed twice");
-  Work work;
-  std::vector<uint32_t> head(10);
-  memcpy(head.data(), parameters[0], 4 * head.size());
-  uintptr_t arguments[3] = {};
-  const int count = getenv("STANDIN_ANY") ? 0 : 3;
-  memcpy(arguments, static_cast<const char *>(parameters[0]) + 40, size_t(count) * sizeof *arguments);
-  for (int i = 0; i < count; i++)
-    if (!(work.used[i] = allocation_of(arguments[i], 4)))
-      return violation("an argument of " + functions[function] + " is not in the GPU's memory");
-  const auto *scalar = reinterpret_cast<const float *>(arguments[2]);
-  work.run = [=] {
-    char line[256];
-    snprintf(line, sizeof line, "launch %ux%ux%u of %ux%ux%u, threads %u %u %u, shared %u, first %u %u %u, scalar %g",
-             x, y, z, width, height, depth, head[0], head[1], head[2], shared, head[6], head[7], head[8],
-             scalar ? double(*scalar) : 0.0);
-    log(line);
-    kernel_error = injected("kernel");
-  };
-  return issue(stream, std::move(work));
+  Launch launch;
+  const int result = read_launch({function, {x, y, z}, {width, height, depth}, shared, parameters, extra}, launch);
+  return result ? result : issue_launch(stream, launch);
+}
+
+int cuGraphCreate(Graph **graph, unsigned flags) {
+  ENTER_IN_CONTEXT(cuGraphCreate)
+  if (flags) return violation("a graph with flags");
+  graphs.insert(*graph = new Graph);
+  return 0;
+}
+int cuGraphAddKernelNode(size_t *node, Graph *graph, const size_t *after, size_t count, const KernelNode *given) {
+  ENTER_IN_CONTEXT(cuGraphAddKernelNode)
+  if (!graphs.count(graph)) return violation("a node of an unknown graph");
+  if (count != !graph->nodes.empty() || (count && *after != graph->nodes.size()))
+    return violation("a node that does not follow the previous one");
+  Launch launch;
+  if (const int result = read_launch(*given, launch)) return result;
+  graph->nodes.push_back(launch);
+  return *node = graph->nodes.size(), 0;
+}
+int cuGraphInstantiateWithFlags(Executable **executable, Graph *graph, unsigned long long flags) {
+  ENTER_IN_CONTEXT(cuGraphInstantiateWithFlags)
+  if (!graphs.count(graph) || flags) return violation("an unknown graph is instantiated, or with flags");
+  executables.insert(*executable = new Executable{graph, graph->nodes});
+  log("graph of " + std::to_string(graph->nodes.size()));
+  return 0;
+}
+int cuGraphExecKernelNodeSetParams(Executable *executable, size_t node, const KernelNode *given) {
+  ENTER_IN_CONTEXT(cuGraphExecKernelNodeSetParams)
+  if (!executables.count(executable) || !graphs.count(executable->graph) || !node || node > executable->nodes.size())
+    return violation("an unknown node is changed");
+  Launch launch;
+  if (const int result = read_launch(*given, launch)) return result;
+  if (launch.function != executable->nodes[node - 1].function) return violation("a node gets another kernel");
+  executable->nodes[node - 1] = launch;
+  return log("set"), 0;
+}
+int cuGraphLaunch(Executable *executable, Stream *stream) {
+  ENTER_IN_CONTEXT(cuGraphLaunch)
+  if (!executables.count(executable) || !streams.count(stream)) return violation("an unknown graph or stream");
+  log("graph");
+  for (const Launch &launch : executable->nodes)
+    if (const int result = issue_launch(stream, launch)) return result;
+  return 0;
+}
+int cuGraphExecDestroy(Executable *executable) {
+  ENTER_IN_CONTEXT(cuGraphExecDestroy)
+  return executables.erase(executable) ? 0 : violation("an unknown executable graph is destroyed");
+}
+int cuGraphDestroy(Graph *graph) {
+  ENTER_IN_CONTEXT(cuGraphDestroy)
+  return graphs.erase(graph) ? 0 : violation("an unknown graph is destroyed");
 }
 
 int cuGetErrorName(int result, const char **name) {

@@ -35,9 +35,11 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
         const groups = Math.ceil(count / 64);
         const launches = log.filter((line) => line.startsWith("launch"));
         const wanted = Array.from({ length: steps }, (_, step) =>
-          [`launch ${groups}x1x1 of 64x1x1, threads ${count} 1 1, shared 0, first 0 0 0`, `scalar ${step + 0.5}`].join(
-            ", ",
-          ),
+          [
+            `launch ${groups}x1x1 of 64x1x1, threads ${count} 1 1, shared 0, first 0 0 0`,
+            "x 2",
+            `scalar ${step + 0.5}`,
+          ].join(", "),
         );
         expect(launches).toEqual([...wanted, ...wanted]); // with shared buffers, then with private ones
         expect(log.filter((line) => line === "module")).toHaveLength(1);

@@ -4,11 +4,10 @@ import { join } from "node:path";
 import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
 import { bunWords } from "../../../support/program.ts";
 
-/** Compiles the library into the folder, and returns its path. */
-export async function buildStandin(folder: string): Promise<string> {
+/** Compiles a driver, by default the stand-ins, into the folder, and returns the library's path. */
+export async function buildStandin(folder: string, source = join(import.meta.dir, "cublas.cpp")): Promise<string> {
   const { command, linkFlags } = await findCompiler();
   const library = join(folder, "libcuda.so.1");
-  const source = join(import.meta.dir, "cublas.cpp");
   const words = [...command, "-std=c++17", "-shared", "-fPIC", "-o", library, source, ...linkFlags];
   const { exitCode, stderr } = Bun.spawnSync(words, { stdout: "ignore" });
   if (exitCode !== 0) throw new Error(stderr.toString());
@@ -28,14 +27,23 @@ echo '.version 7.8' > "$file"
 for entry in $(seq 0 99); do echo ".visible .entry mrt_entry_$entry()"; done >> "$file"
 `;
 
-/** Builds the stand-ins in a folder, for {@link runOnStandin}. */
-export async function prepare(folder: string): Promise<void> {
-  await buildStandin(folder);
+/** Builds the stand-ins in a folder, for {@link runOnStandin}. `driver` is the source of another driver. */
+export async function prepare(folder: string, driver?: string): Promise<void> {
+  await buildStandin(folder, driver);
   mkdirSync(join(folder, "usr/lib/clc"), { recursive: true });
   writeFileSync(join(folder, "usr/lib/clc/nvptx64--nvidiacl.bc"), "functions");
   writeFileSync(join(folder, "clang++"), compiler);
   chmodSync(join(folder, "clang++"), 0o755);
 }
+
+/** The environment variables that select the GPU of a folder that {@link prepare} filled. */
+export const variablesOf = (folder: string): Record<string, string> => ({
+  ORCHARD_METAL_DEVICE: "nvidia",
+  ORCHARD_METAL_CUDA: join(folder, "libcuda.so.1"),
+  ORCHARD_METAL_GPU_CLANG: join(folder, "clang++"),
+  ORCHARD_METAL_CACHE: join(folder, "cache"),
+  ORCHARD_CUBLAS: "none",
+});
 
 let runs = 0;
 
@@ -55,16 +63,7 @@ export function runOnStandin(
 ): Outcome {
   const log = join(folder, `log${runs++}`);
   const child = Bun.spawnSync([...bunWords, join(import.meta.dir, program), ...words], {
-    env: {
-      ...process.env,
-      ORCHARD_METAL_DEVICE: "nvidia",
-      ORCHARD_METAL_CUDA: join(folder, "libcuda.so.1"),
-      ORCHARD_METAL_GPU_CLANG: join(folder, "clang++"),
-      ORCHARD_METAL_CACHE: join(folder, "cache"),
-      ORCHARD_CUBLAS: "none",
-      STANDIN_LOG: log,
-      ...variables,
-    },
+    env: { ...process.env, ...variablesOf(folder), STANDIN_LOG: log, ...variables },
   });
   const text = child.stdout.toString();
   return {

@@ -1,0 +1,84 @@
+/**
+ * Tests that cannot pass on an NVIDIA GPU, for gpu.ts. A row is for tests that ran on one and failed for this reason,
+ * or for files that do not use the device of tensors.
+ */
+
+export interface Exception {
+  /** The start of the file's path. */
+  readonly files: string;
+  /** Which tests of the files. Default: the files are not run. */
+  readonly tests?: RegExp;
+  readonly reason: string;
+}
+
+const counters = "it reads counters, which only the software device has";
+const checker = "it tests the checker or the compiler of the software device";
+const repository = "it tests the repository, not the device";
+const moved = /moved once|as many dispatches|takes? (?:three|as many) dispatches/;
+
+export const exceptions: readonly Exception[] = [
+  // whole files
+  { files: "test/scripts/", reason: repository },
+  { files: "test/pack", reason: repository },
+  { files: "test/coverage.test.ts", reason: repository },
+  { files: "test/pages.test.ts", reason: repository },
+  { files: "test/public.test.ts", reason: repository },
+  { files: "test/readme.test.ts", reason: repository },
+  { files: "test/cli/", reason: "it starts programs that choose their device" },
+  { files: "test/backend/cpu/", reason: "it tests the cpu backend" },
+  { files: "test/backend/elf.test.ts", reason: "it tests the cpu backend" },
+  { files: "test/backend/metal/gpu/", reason: "it replaces NVIDIA's driver by a stand-in" },
+  { files: "test/backend/metal/legal/", reason: checker },
+  { files: "test/backend/metal/mutants/", reason: checker },
+  { files: "test/backend/metal/tensor_ops/", reason: "kernels that use Metal 4's tensor operations do not compile" },
+  { files: "test/backend/metal/tensor_refusals.test.ts", reason: checker },
+  { files: "test/backend/metal/checker.test.ts", reason: checker },
+  { files: "test/backend/metal/drawn_findings.test.ts", reason: checker },
+  { files: "test/backend/metal/metal_check.test.ts", reason: checker },
+  { files: "test/backend/metal/fuzz.test.ts", reason: checker },
+  { files: "test/backend/metal/swift.test.ts", reason: checker },
+  { files: "test/optim/counters.test.ts", reason: counters },
+  { files: "test/ops/activation/counters.test.ts", reason: counters },
+  { files: "test/ops/elementwise/counters.test.ts", reason: counters },
+  { files: "test/ops/indexing/counters.test.ts", reason: counters },
+  { files: "test/ops/loss/counters.test.ts", reason: counters },
+  { files: "test/ops/normalization/counters.test.ts", reason: counters },
+  { files: "test/ops/reduction/counters.test.ts", reason: counters },
+  // single tests
+  { files: "test/linalg/eigh.metal.test.ts", tests: moved, reason: counters },
+  { files: "test/linalg/lstsq.metal.test.ts", tests: moved, reason: counters },
+  { files: "test/linalg/lu.metal.test.ts", tests: moved, reason: counters },
+  { files: "test/linalg/qr.metal.test.ts", tests: moved, reason: counters },
+  { files: "test/quant/metal.test.ts", tests: / > traffic > /, reason: counters },
+  { files: "test/ops/attention/log_sum_exp.test.ts", tests: /writes only its output/, reason: counters },
+  {
+    files: "test/ops/attention/metal.kernels.test.ts",
+    tests: /read once|bytes and products|neither read nor multiplied|products match the formula/,
+    reason: counters,
+  },
+  { files: "test/ops/convolution/metal.test.ts", tests: /are read in place/, reason: counters },
+  { files: "test/ops/matmul/linear.test.ts", tests: /is one kernel|two products and one sum/, reason: counters },
+  {
+    files: "test/ops/attention/metal.behaviour.test.ts",
+    tests: /every order of threadgroups|supports too few threads/,
+    reason: "it changes settings of the software device",
+  },
+  {
+    files: "test/ops/elementwise/accuracy.test.ts",
+    tests: / > (?:fmod|remainder)$/,
+    reason: "the result is 0 where it is subnormal, as docs/gpu.md says",
+  },
+  {
+    files: "test/ops/picture/composites.test.ts",
+    tests: /layout of the operands changes no bit/,
+    reason: "ctcLoss may return different last bits, as docs/gpu.md says",
+  },
+];
+
+/** Returns why a file is not run. */
+export const whyNotRun = (file: string): string | undefined =>
+  exceptions.find(({ files, tests }) => !tests && file.startsWith(files))?.reason;
+
+/** Returns why a test of a file may fail. */
+export const whyExcepted = (file: string, test: string): string | undefined =>
+  exceptions.find(({ files, tests }) => file.startsWith(files) && tests?.test(test))?.reason;

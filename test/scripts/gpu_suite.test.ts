@@ -1,0 +1,40 @@
+/** The suite's run on an NVIDIA GPU: outcomes of files, and the table of exceptions. No GPU is needed. */
+import { describe, expect, test } from "bun:test";
+import { describeOutcomes, outcomeOf } from "../../scripts/suite/gpu.ts";
+import { exceptions, whyNotRun } from "../../scripts/suite/gpu_exceptions.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+
+const file = "test/linalg/lu.metal.test.ts";
+const failing = (name: string): string =>
+  `<testcase name="${name}" classname="LU on metal" file="${file}"><failure message="1 &gt; 0" /></testcase>`;
+const report = (tests: number, failures: readonly string[]): string =>
+  `<testsuites tests="${tests}" failures="${failures.length}" skipped="1">${failures.map(failing)}</testsuites>`;
+
+describe("a run of the suite on a GPU", () => {
+  test("a failed test with an exception is left out, and all others are failures", () => {
+    const outcome = outcomeOf(file, report(10, ["8 x 8: each element is moved once", "solves"]), 1, 2);
+    expect(outcome).toEqual({
+      seconds: 2,
+      passed: 7,
+      skipped: 1,
+      failed: ["LU on metal > solves: 1 > 0"],
+      leftOut: { "LU on metal > 8 x 8: each element is moved once": expect.stringContaining("counters") },
+    });
+    expect(describeOutcomes({ [file]: outcome }, ["test/a.test.ts"])).toEndWith(
+      "1 files: 7 tests passed, 1 failed, 1 left out; 1 files were not run",
+    );
+  });
+
+  test("a file that ends without a report, or with an error outside its tests, is a failure", () => {
+    expect(outcomeOf(file, undefined, 137, 170).failed).toEqual(["the file did not end in time"]);
+    expect(outcomeOf(file, report(3, []), 1, 2).failed).toEqual(["the file ended with status 1"]);
+    expect(outcomeOf(file, report(3, []), 0, 2)).toMatchObject({ passed: 2, failed: [], leftOut: {} });
+  });
+
+  test("each exception names files that exist", () => {
+    const files = [...new Bun.Glob("test/**/*.test.ts").scanSync(packageRoot)];
+    const unused = exceptions.filter((row) => !files.some((path) => path.startsWith(row.files)));
+    expect(unused).toEqual([]);
+    expect(whyNotRun("test/ops/matmul/matmul.test.ts")).toBeUndefined();
+  });
+});
