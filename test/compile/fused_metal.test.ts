@@ -5,7 +5,10 @@ import { join } from "node:path";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import * as orchard from "../../src/index.ts";
 import { compile, nn, optim, randint, randn, type Tensor, withBackend } from "../../src/index.ts";
+import { useChecker } from "../support/checked.ts";
 import { testFolder } from "../support/folder.ts";
+
+useChecker();
 
 const onMetal = (body: () => void) => () => withBackend("metal", () => orchard.tidy(body));
 

@@ -4,7 +4,10 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import * as orchard from "../../src/index.ts";
 import { compile, type Tensor, withBackend } from "../../src/index.ts";
 import { hash, Random } from "../ops/samples.ts";
+import { useChecker } from "../support/checked.ts";
 import { repeats } from "../support/repeats.ts";
+
+useChecker();
 
 const { randn, tensor } = orchard;
 

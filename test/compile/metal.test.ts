@@ -5,6 +5,9 @@ import { metalContext } from "../../src/backend/metal/context.ts";
 import * as orchard from "../../src/index.ts";
 import { compile, nn, ones, optim, randn, type Tensor, tensor, withBackend } from "../../src/index.ts";
 import { Random } from "../ops/samples.ts";
+import { useChecker } from "../support/checked.ts";
+
+useChecker();
 
 const drawnIntegers = (random: Random, count: number): number[] =>
   Array.from({ length: count }, () => random.integer(0, 50));
