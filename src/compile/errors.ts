@@ -15,7 +15,7 @@ const sources = join(packageRoot, "src");
 /** Returns the caller's line of a stack trace, as ` (at file:line)`; empty if there is none outside of the library. */
 export function placeIn({ stack = "" }: Error): string {
   const lines = stack.split("\n").filter((line) => /:\d+:\d+\)?$/.test(line));
-  const line = lines.find((text) => !text.includes(sources) && !text.includes("node:"));
+  const line = lines.find((text) => !text.includes(sources) && !/node:|\bnative:/.test(text));
   const place = line?.match(/\(?([^\s()]+:\d+):\d+\)?$/)?.[1];
   return place === undefined ? "" : ` (at ${place})`;
 }

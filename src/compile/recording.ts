@@ -218,6 +218,7 @@ export class Recording extends Tracking {
           "change a clone()",
       );
     }
+    this.refuseGradients(allowed);
     this.refuseLostDraws();
   }
 }

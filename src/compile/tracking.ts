@@ -4,6 +4,7 @@ import type { Slot } from "../optim/slot.ts";
 import { Generator, type GeneratorState } from "../random/generator.ts";
 import type { PhiloxKey } from "../random/philox.ts";
 import { Storage } from "../tensor/storage.ts";
+import type { Tensor } from "../tensor/tensor.ts";
 import { CompileError, placeIn } from "./errors.ts";
 import type { Entry } from "./recording.ts";
 import type { State, StateOptimizer } from "./state.ts";
@@ -57,6 +58,8 @@ export abstract class Tracking implements Capture {
   protected readonly firstSerial = Storage.nextSerial;
   /** The recorded calls of random number generators, by the first word of their keys. */
   protected readonly keys = new Map<number, { readonly second: number; readonly draw: Draw }>();
+  /** The tensors whose gradients the function set, and their gradients before that. */
+  private readonly graded = new Map<Tensor, { readonly before: Tensor | null; readonly place: Error }>();
   private readonly starts = new Map<Generator, GeneratorStart>();
   /** Why the calls can't be replayed yet; undefined if they can. */
   unstable: string | undefined;
@@ -114,6 +117,24 @@ export abstract class Tracking implements Capture {
         "add it: compile(fn, { state: [model, optimizer] })",
       );
     this.steps.push({ optimizer: optimizer as StateOptimizer, slots: slots as readonly Slot<never>[], rows: [] });
+  }
+
+  accumulated(tensor: object): void {
+    const target = tensor as Tensor;
+    if (this.isNew(target.storage) || this.graded.has(target)) return;
+    this.graded.set(target, { before: target.grad, place: new Error() });
+  }
+
+  /** @throws {CompileError} if a tensor outside of the state keeps a gradient that the function has set */
+  protected refuseGradients(allowed: ReadonlySet<Storage>): void {
+    for (const [{ grad, storage }, { before, place }] of this.graded)
+      if (grad !== before && !allowed.has(storage))
+        throw new CompileError(
+          "compile",
+          "notState",
+          `the function sets the gradient of a tensor that is not in its state${placeIn(place)}; add the model: ` +
+            "compile(fn, { state: [model, optimizer] })",
+        );
   }
 
   live(name: string, rows: () => readonly object[]): void {

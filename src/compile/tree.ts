@@ -38,6 +38,13 @@ export function treeOf<Leaf>(value: unknown, leafOf: (tensor: Tensor) => Leaf): 
   return { kind: "object", keys, items };
 }
 
+/** Returns the objects in a tree that are neither arrays nor plain: their tensors are not found. */
+export function objectsIn<Leaf>(tree: Tree<Leaf>): object[] {
+  if (tree.kind === "leaf") return [];
+  if (tree.kind === "value") return typeof tree.value === "object" && tree.value !== null ? [tree.value] : [];
+  return tree.items.flatMap(objectsIn);
+}
+
 /** Returns the value that a tree describes. */
 export function valueIn<Leaf>(tree: Tree<Leaf>, make: (leaf: Leaf) => unknown): unknown {
   if (tree.kind === "leaf") return make(tree.leaf);

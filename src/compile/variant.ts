@@ -19,7 +19,7 @@ import {
   viewOfInput,
 } from "./replay.ts";
 import type { State } from "./state.ts";
-import { hasLayout, type Layout, layoutOf, leavesOf, mismatch, type Tree, treeOf, valueIn } from "./tree.ts";
+import { hasLayout, type Layout, layoutOf, leavesOf, mismatch, objectsIn, type Tree, treeOf, valueIn } from "./tree.ts";
 
 /** Maximum number of recordings. By then, two successive ones must have been equal. */
 const MOST_RECORDINGS = 5;
@@ -171,6 +171,7 @@ export class Variant {
     }
     if (value instanceof Promise)
       throw new CompileError("compile", "async", "the function is asynchronous; compile its synchronous parts");
+    this.refuseObjects(recording, value);
     recording.finish(this.allowedStorages());
     const changed = started.changed();
     if (changed !== undefined) recording.unstable ??= `${changed} changes during the call`;
@@ -182,6 +183,13 @@ export class Variant {
     for (const tensor of stand) tensor.dispose();
     for (const at of disposed) originals[at].dispose();
     return { recording, value: returned, snapshot: this.state.snapshot(), result, gradients, disposed };
+  }
+
+  /** A result in a Map or in an instance of a class would have the tensors of the recorded call in each replay. */
+  private refuseObjects(recording: Recorded, value: unknown): void {
+    const known = [...this.state.modules, ...this.state.optimizers, ...this.state.caches] as object[];
+    const other = objectsIn(treeOf(value, (tensor) => tensor)).find((object) => !known.includes(object));
+    if (other) recording.unsupported(`a result is an object of ${other.constructor?.name ?? "a class"}`);
   }
 
   /** The storages that the function may change. */

@@ -53,6 +53,8 @@ export interface Capture {
   drew(generator: object, key: object): void;
   /** Called before a generator continues from another state. */
   seeded(generator: object, state: { readonly seed: bigint; readonly offset: bigint }): void;
+  /** Called before a backward pass sets the gradient of a tensor. */
+  accumulated(tensor: object): void;
   /** Called after an optimizer has counted a step of these slots. */
   stepped(optimizer: object, slots: readonly object[]): void;
   /** Announces that the next call of the function `name` has rows of values that each replay recomputes by `rows`. */

@@ -17,6 +17,7 @@ function errorOf(fn: (...values: Tensor[]) => unknown, options: orchard.CompileO
 const outside = ones([4, 4]);
 const other = new optim.SGD([tensor([1, 2], { requiresGrad: true })], { lr: 0.1 });
 const lbfgs = new optim.LBFGS([tensor([1, 2], { requiresGrad: true })]);
+const parameter = ones([4, 4], { requiresGrad: true });
 let count = 0;
 const generator = new orchard.Generator(1);
 
@@ -38,6 +39,7 @@ const refused: Readonly<Record<string, readonly [code: string, fn: (x: Tensor) =
   randperm: ["random", () => orchard.randperm(5)],
   seeding: ["seeded", (x) => orchard.rand([4], { generator: generator.manualSeed(1) }).add(x)],
   "an optimizer that is not state": ["notState", () => void other.step()],
+  "a gradient of a tensor that is not state": ["notState", (x) => parameter.mul(x).sum().backward()],
   "a step of L-BFGS": ["read", (x) => void lbfgs.step(() => x.sum())],
 };
 
@@ -48,6 +50,44 @@ describe("what can't be compiled throws a typed error", () => {
     expect((error as CompileError).code).toBe(code);
     if (code !== "async" && code !== "changes")
       expect((error as CompileError).message).toMatch(/\(at \S+refusals\.test\.ts:\d+\)/);
+  });
+
+  test("a gradient that the function removes again is a result like others", () => {
+    const fn = (x: Tensor) => {
+      parameter.grad = null;
+      parameter.mul(x).sum().backward();
+      const gradient = parameter.grad as Tensor | null;
+      parameter.grad = null;
+      return gradient!;
+    };
+    const compiled = compile(fn);
+    withBackend("cpu", () => {
+      for (let call = 0; call < 5; call++)
+        expect(
+          compiled(ones([4, 4]).mul(call))
+            .sum()
+            .item(),
+        ).toBe(16 * call);
+    });
+    expect(compiled.explain()).toContain("3 replays");
+  });
+
+  test.each(["cpu", "metal"] as const)("%s: results in a Map or in an object of a class run plainly", (backend) => {
+    class Pair {
+      constructor(readonly first: Tensor) {}
+    }
+    const results = { Map: (x: Tensor) => new Map([["x", x]]), Pair: (x: Tensor) => [new Pair(x)] };
+    for (const [name, make] of Object.entries(results)) {
+      const compiled = compile((x: Tensor) => make(x.mul(2)));
+      withBackend(backend, () => {
+        for (let call = 0; call < 5; call++) {
+          const result = compiled(ones([2]).mul(call)) as [Pair] | Map<string, Tensor>;
+          const found = result instanceof Map ? result.get("x")! : result[0].first;
+          expect(found.toArray()).toEqual([2 * call, 2 * call]);
+        }
+      });
+      expect(compiled.explain()).toContain(`4 calls plain: a result is an object of ${name}`);
+    }
   });
 
   test("the next call works after a rejected one", () => {

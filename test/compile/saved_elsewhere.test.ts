@@ -6,7 +6,10 @@ import * as orchard from "../../src/index.ts";
 import { compile, loadProgram, manualSeed, nn, noGrad, type Tensor, tensor, withBackend } from "../../src/index.ts";
 import { openSafetensors } from "../../src/io/safetensors/open.ts";
 import { saveSafetensors } from "../../src/io/safetensors/save.ts";
+import { checkKernels } from "../support/checked.ts";
 import { testFolder } from "../support/folder.ts";
+
+checkKernels();
 
 const { path: folder } = testFolder("saved_elsewhere");
 let files = 0;

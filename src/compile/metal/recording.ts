@@ -270,6 +270,7 @@ export class DeviceRecording extends Tracking implements Recorded {
       changes.push({ storage, gradient, versions: storage.version - version, after });
     }
     this.changes = changes;
+    this.refuseGradients(allowed);
     this.refuseLostDraws();
   }
 }

@@ -8,6 +8,7 @@ import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aFunction, aNumber, flag, isListed, listOf } from "../../core/kinds.ts";
 import { count as wholeCount } from "../../core/options.ts";
 import { type Given, type Kind, named, operand, optional, optionalOperand, parameters } from "../../core/parameters.ts";
+import { capture } from "../../observe/capture.ts";
 import { isComplex, isGradientDType } from "../../tensor/dtype.ts";
 import { aTensor, severalTensors } from "../../tensor/kinds.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
@@ -50,6 +51,7 @@ export function backward(...values: unknown[]): void {
     const sum = target.grad === null ? incoming : addGradients(target.grad, incoming);
     const kept = isUnshared(sum) ? sum : clone(sum);
     handedOut.add(kept.storage);
+    capture?.accumulated(target);
     target.grad = keep(kept);
     return kept === incoming;
   };
