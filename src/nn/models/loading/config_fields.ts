@@ -81,6 +81,7 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   "finetuned",
   "finetuning_task",
   "language",
+  "name",
   "tags",
   ...quantizationKeys,
   // output formats and implementations
@@ -99,6 +100,11 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   "use_flash_attn",
   "use_flash_attention",
   "xla_device",
+  "use_memory_efficient_attention",
+  "unpad_inputs",
+  // notes of sentence encoders: sizes to which vectors may be cut, and a part that no result uses
+  "matryoshka_dimensions",
+  "add_pooling_layer",
   // training
   "initializer_range",
   "gradient_checkpointing",
@@ -190,6 +196,7 @@ const lfm2Notes = [
   "conv_dim_out",
   "conv_use_xavier_init",
   "num_heads",
+  "theta",
 ];
 
 /** Keys that have no effect in one architecture, but do in others. */
@@ -203,6 +210,17 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   deepseek_v2: ["norm_topk_prob", "head_dim", "aux_loss_alpha", "seq_aux", "ep_size"],
   glm4_moe: ["num_mtp_layers", "num_nextn_predict_layers"],
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
+  // notes of Megatron, in which Bloom was trained
+  bloom: [
+    "attention_softmax_in_fp32",
+    "masked_softmax_fusion",
+    "bias_dropout_fusion",
+    "offset_alibi",
+    "skip_bias_add",
+    "skip_bias_add_qkv",
+  ],
+  // repeats partial_rotary_factor
+  stablelm: ["rope_pct"],
   // training
   opt: ["layerdrop", "init_std"],
   granitemoehybrid: ["mamba_chunk_size", "init_method"],

@@ -53,3 +53,26 @@ test.each(files.map((file) => [`${file.index} ${file.config["model_type"]}`, fil
     expect(got.map((rows) => rows.map((row) => row.tokens))).toEqual(want.map((rows) => rows.map((row) => row.tokens)));
   },
 );
+
+test.each(files.map((file) => [`${file.index} ${file.config["model_type"]}`, file] as const))(
+  "%s: a file of the encoder alone gives the states of the whole model's encoder",
+  async (name, file) => {
+    const model = models[file.index];
+    const own = folder.file(`${name.replace(" ", ".")}.alone`);
+    const whole = await load(
+      await writeModel(own, { ...model, weights: { ...model.weights, ...file.head } }, file.config),
+    );
+    const state = io.loadSafetensors(join(own, "model.safetensors"));
+    const isOfEncoder = (key: string) => key.startsWith("enc.") || key === "token_embd.weight";
+    const named = Object.entries(file.tensors).flatMap(([key, from]) => (isOfEncoder(key) ? [[key, state[from]]] : []));
+    const renamed = Object.entries(file.metadata).map(([key, value]) => [key.replace(/^t5\./, "t5encoder."), value]);
+    const metadata = { ...Object.fromEntries(renamed), "general.architecture": "t5encoder" };
+    await io.saveGguf(`${own}.gguf`, Object.fromEntries(named) as Record<string, Tensor>, { metadata });
+    const { model: alone } = await nn.loadModel<nn.Encoder>(`${own}.gguf`, { dtype: "float32" });
+    const [got, expected] = noGrad(() =>
+      [alone, whole.encoder].map((each) => each.hiddenStates(tokens, { lengths }).narrow(1, 0, Math.min(...lengths))),
+    );
+    expect(errorOf(got, expected)).toBeLessThan(1e-6);
+    expect((await nn.embed(alone, [[5, 6, 7]])).shape).toEqual([1, expected.shape[2]]);
+  },
+);

@@ -1,7 +1,11 @@
-/** Opens a GGUF file of T5, FLAN-T5, mT5 or UMT5, as llama.cpp's `convert_hf_to_gguf.py` writes it. */
+/**
+ * Opens a GGUF file of T5, FLAN-T5, mT5 or UMT5, or of the encoder of one, as llama.cpp's `convert_hf_to_gguf.py` writes
+ * it.
+ */
 import type { GgufReader } from "../../../../io/gguf/file.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { EncoderDescription } from "../../encoder/description.ts";
+import { Encoder } from "../../encoder/encoder.ts";
 import type { EncoderDecoderDescription } from "../../encoder_decoder/description.ts";
 import { EncoderDecoder } from "../../encoder_decoder/encoder_decoder.ts";
 import { generationOfGguf } from "../generation.ts";
@@ -9,14 +13,16 @@ import type { Place } from "../names.ts";
 import type { Opened } from "../opened.ts";
 import { Settings } from "../settings.ts";
 import { ggufSource } from "../source.ts";
-import { describeEncoderDecoder } from "./describe.ts";
+import { describeEncoderAlone, describeEncoderDecoder } from "./describe.ts";
 import { placesOfPart } from "./names.ts";
 
-const ARCHITECTURE = "t5";
+const [WHOLE, ENCODER] = ["t5", "t5encoder"];
 
-/** Whether a file has an encoder-decoder model. */
-export const isGgufEncoderDecoder = ({ metadata }: GgufReader): boolean =>
-  metadata["general.architecture"]?.value === ARCHITECTURE;
+const architectureOf = ({ metadata }: GgufReader): unknown => metadata["general.architecture"]?.value;
+
+/** Whether a file has an encoder-decoder model or the encoder of one. */
+export const isGgufEncoderDecoder = (file: GgufReader): boolean =>
+  architectureOf(file) === WHOLE || architectureOf(file) === ENCODER;
 
 /**
  * Opens the GGUF file of an encoder-decoder model. @throws {FileFormatError} @throws {ArgumentError} for unsupported
@@ -24,24 +30,40 @@ export const isGgufEncoderDecoder = ({ metadata }: GgufReader): boolean =>
  */
 export function openGgufEncoderDecoder(file: GgufReader): Opened {
   const entries = Object.entries(file.metadata).map(([key, field]) => [key, plain(field?.value)] as const);
-  const prefix = `${ARCHITECTURE}.`;
+  const isAlone = architectureOf(file) === ENCODER;
+  const prefix = `${isAlone ? ENCODER : WHOLE}.`;
   const own = entries
     .filter(([key]) => key.startsWith(prefix))
     .map(([key, value]) => [key.slice(prefix.length), value]);
   const settings = new Settings(file.path, new Map(own as [string, unknown][]), prefix);
-  const isTied = !file.has("output.weight");
+  const isTied = isAlone || !file.has("output.weight");
   const stored = { hasTables: false, hasOtherTables: false, hasHead: !isTied, hasLogitsBias: false };
   // only UMT5 has relative position biases in each block
   const name = file.has("enc.blk.1.attn_rel_b.weight") ? "umt5" : "t5";
-  const description = describeEncoderDecoder(name, configOf(file, settings, isTied), stored);
+  const hub = configOf(file, settings, isTied);
   const tokenizer = file.metadata["tokenizer.ggml.model"] ? loadTokenizer(file.path) : undefined;
   const generation = generationOfGguf(file);
   const source = ggufSource(file);
+  const common = {
+    ...({ style: "gguf", config: Object.fromEntries(entries), generation, chatTemplate: undefined } as const),
+    [Symbol.dispose]: () => source[Symbol.dispose](),
+  };
+  if (isAlone) {
+    const description = describeEncoderAlone(name, hub);
+    return {
+      ...common,
+      source,
+      places: [{ path: "embeddings.token", names: ["token_embd"] }, ...placesOfSide("encoder", description, "")],
+      newModel(options) {
+        const model = new Encoder(description, options);
+        model.tokenizer = tokenizer;
+        return model;
+      },
+    };
+  }
+  const description = describeEncoderDecoder(name, hub, stored);
   return {
-    style: "gguf",
-    config: Object.fromEntries(entries),
-    generation,
-    chatTemplate: undefined,
+    ...common,
     places: placesOf(description, isTied),
     source: { ...source, isNeutral: (tensor) => /\.cross_attn_rel_b\.weight$/.test(tensor) },
     newModel(options) {
@@ -50,7 +72,6 @@ export function openGgufEncoderDecoder(file: GgufReader): Opened {
       model.generation = { stopTokens: generation.stopTokens };
       return model;
     },
-    [Symbol.dispose]: () => source[Symbol.dispose](),
   };
 }
 
@@ -101,16 +122,18 @@ const layerNames: Readonly<Record<string, string>> = {
   "feedForward.down": "ffn_down",
 };
 
+/** Returns the places of the layers of a side, whose paths begin with `prefix`. */
+const placesOfSide = (side: "encoder" | "decoder", description: EncoderDescription, prefix = `${side}.`): Place[] =>
+  placesOfPart("t5", description, side, prefix).map(({ path }) => ({
+    path,
+    names: [`${side === "encoder" ? "enc" : "dec"}.${nameOf(path.slice(prefix.length))}`],
+  }));
+
 function placesOf({ encoder, decoder }: EncoderDecoderDescription, isTied: boolean): Place[] {
-  const part = (side: "encoder" | "decoder", description: EncoderDescription): Place[] =>
-    placesOfPart("t5", description, side).map(({ path }) => ({
-      path,
-      names: [`${side === "encoder" ? "enc" : "dec"}.${nameOf(path.slice(`${side}.`.length))}`],
-    }));
   return [
     { path: "encoder.embeddings.token", names: ["token_embd"] },
-    ...part("encoder", encoder),
-    ...part("decoder", decoder),
+    ...placesOfSide("encoder", encoder),
+    ...placesOfSide("decoder", decoder),
     ...(isTied ? [] : [{ path: "head", names: ["output"] }]),
   ];
 }

@@ -270,11 +270,10 @@ export interface DescribedDual {
   readonly description: DualDescription;
 }
 
-/** Returns a part of a config. If an older form, `…_dict`, exists too, its fields take precedence. */
+/** Returns a part of a config. An older form, `…_dict`, replaces it; fields that it lacks have their defaults. */
 function partOf(config: Settings, key: string): Settings {
   const [part, older] = [config.inner(key), config.inner(`${key}_dict`)];
-  const entries = [...(part?.entries() ?? []), ...(older?.entries() ?? [])];
-  return (part ?? older ?? config).with(new Map(entries));
+  return older ?? part ?? config.with(new Map());
 }
 
 /** Returns the part of a config of images and texts that describes the image encoder, with the class of the whole. */

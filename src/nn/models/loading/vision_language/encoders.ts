@@ -44,7 +44,7 @@ export interface Parts {
 }
 
 const idefics3 = {
-  fields: { image_token_id: 128_257, scale_factor: 2, tie_word_embeddings: false },
+  fields: { image_token_id: 128_257, scale_factor: 2, tie_word_embeddings: false, image_seq_len: null },
   imageToken: "image_token_id",
   text: "llama",
   vision: {

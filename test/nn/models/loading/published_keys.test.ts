@@ -1,0 +1,49 @@
+/** Keys of published configs that `transformers` 5.23 ignores, and an older form of CLIP's parts. */
+import { expect, test } from "bun:test";
+import { describeEncoderConfig } from "../../../../src/nn/models/loading/encoder/describe.ts";
+import { describeConfig } from "../../../../src/nn/models/loading/hugging_face.ts";
+import { Settings } from "../../../../src/nn/models/loading/settings.ts";
+import { describeDual } from "../../../../src/nn/models/loading/vision/describe.ts";
+
+/** By `model_type`. */
+const decoders = {
+  bloom: {
+    attention_softmax_in_fp32: true,
+    bias_dropout_fusion: true,
+    masked_softmax_fusion: true,
+    offset_alibi: 100,
+    skip_bias_add: true,
+    skip_bias_add_qkv: false,
+  },
+  lfm2: { theta: 1e6, num_heads: 8, block_dim: 64, use_pos_enc: true },
+  stablelm: { rope_pct: 0.25 },
+} as const;
+
+test.each(Object.entries(decoders))("notes in configs of %s have no effect", (name, notes) => {
+  const described = (config: object) => describeConfig("test", name as keyof typeof decoders, config);
+  expect(described(notes)).toEqual(described({}));
+});
+
+const encoders = {
+  bert: { add_pooling_layer: false, directionality: "bidi" },
+  roberta: { language: "english", name: "Roberta" },
+  "xlm-roberta": { matryoshka_dimensions: [256], use_memory_efficient_attention: false, unpad_inputs: true },
+} as const;
+
+test.each(Object.entries(encoders))("notes in configs of %s have no effect", (name, notes) => {
+  const described = (config: object) => describeEncoderConfig("test", name as keyof typeof encoders, config);
+  expect(described(notes)).toEqual(described({}));
+});
+
+const settingsOf = (config: object) => new Settings("config.json", new Map(Object.entries(config)));
+
+test("the older text_config_dict and vision_config_dict of CLIP replace the parts", () => {
+  const text = { hidden_size: 32, num_attention_heads: 4, num_hidden_layers: 2, intermediate_size: 64 };
+  const vision = { ...text, image_size: 32, patch_size: 8 };
+  const described = (parts: object) => describeDual("clip", settingsOf({ projection_dim: 16, ...parts }));
+  const parts = { text_config: { ...text, eos_token_id: 2 }, vision_config: { ...vision, patch_size: 16 } };
+  const older = { ...parts, text_config_dict: text, vision_config_dict: vision };
+  expect(described(older)).toEqual(described({ text_config: text, vision_config: vision }));
+  expect(described(parts).description.textPooling).toEqual({ kind: "largest" });
+  expect(described(older).description.textPooling).toEqual({ kind: "end", token: 49_407 });
+});
