@@ -128,7 +128,7 @@ inline void multiply_bytes(
     int lane) {
     static_assert(COLUMNS == 2 * LANES, "two SIMD-groups divide the columns");
     constexpr int threads = 128;
-    constexpr int simd_rows = ROWS / 2 / 8;  // rows per SIMD-group, in 8 x 8 matrices
+    constexpr int simd_rows = ROWS / 2 / 8;         // rows per SIMD-group, in 8 x 8 matrices
     constexpr int some = COLUMNS * PART / threads;  // values that a thread unpacks
     static_assert(some == 16, "a thread unpacks one half of a part");
     constexpr int out_width = IS_GATED ? COLUMNS / 2 : COLUMNS;
@@ -274,17 +274,15 @@ kernel void quant_gated_bytes(
         int(simdgroup_index), int(lane));
 }
 
-#define BYTES(T, ROWS)                                                                                            \
-    template [[host_name("quant_bytes_" #T "_" #ROWS "x64")]] kernel void                                         \
-    quant_bytes<T, ROWS>(                                                                                         \
-        device const uchar *, device const ushort *, device const ushort *, device const char4 *,                 \
-        device const float *, device const short2 *, device const T *, device T *, constant QuantProduct &,       \
-        threadgroup uchar *, uint2, uint, uint, uint);                                                            \
-    template [[host_name("quant_gated_bytes_" #T "_" #ROWS "x64")]] kernel void                                   \
-    quant_gated_bytes<T, ROWS>(                                                                                   \
-        device const uchar *, device const ushort *, device const ushort *, device const uchar *,                 \
-        device const ushort *, device const ushort *, device const char4 *, device const float *,                 \
-        device const short2 *, device const T *, device const T *, device T *, constant QuantProduct &,           \
+#define BYTES(T, ROWS)                                                                                      \
+    template [[host_name("quant_bytes_" #T "_" #ROWS "x64")]] kernel void quant_bytes<T, ROWS>(             \
+        device const uchar *, device const ushort *, device const ushort *, device const char4 *,           \
+        device const float *, device const short2 *, device const T *, device T *, constant QuantProduct &, \
+        threadgroup uchar *, uint2, uint, uint, uint);                                                      \
+    template [[host_name("quant_gated_bytes_" #T "_" #ROWS "x64")]] kernel void quant_gated_bytes<T, ROWS>( \
+        device const uchar *, device const ushort *, device const ushort *, device const uchar *,           \
+        device const ushort *, device const ushort *, device const char4 *, device const float *,           \
+        device const short2 *, device const T *, device const T *, device T *, constant QuantProduct &,     \
         threadgroup uchar *, uint2, uint, uint, uint);
 
 // The sizes are rows of the table in src/quant/matmul/tiles.ts.

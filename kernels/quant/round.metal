@@ -45,9 +45,8 @@ kernel void quant_round(
     }
 }
 
-#define ROUND(T)                                                   \
-    template [[host_name("quant_round_" #T)]] kernel void          \
-    quant_round<T>(                                                \
+#define ROUND(T)                                                          \
+    template [[host_name("quant_round_" #T)]] kernel void quant_round<T>( \
         device const T *, device char *, device float *, device short2 *, constant QuantProduct &, uint2, uint);
 
 ROUND(float)

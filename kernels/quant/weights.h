@@ -63,7 +63,7 @@ inline Scales group_scales(
         }                                                                                        \
     }                                                                                            \
     template <int COUNT, typename P>                                                             \
-    static Scales levels(P block, int part, int first, Scales group, thread half (&out)[COUNT]) { \
+    static Scales levels(P block, int part, int first, Scales group, thread half(&out)[COUNT]) { \
         for (int i = 0; i < COUNT; i += 1) {                                                     \
             out[i] = half(level(block, part, first + i));                                        \
         }                                                                                        \
