@@ -46,7 +46,7 @@ interface LocationAndScale {
   readonly scale: Tensor;
 }
 
-/** A distribution with a location and a scale. The location is its mode, unless it says otherwise. */
+/** A distribution with a location and a scale. The location is the mode, unless a subclass defines another one. */
 export abstract class LocationScaleDistribution extends ReparameterizedDistribution {
   readonly loc: Tensor;
   readonly scale: Tensor;

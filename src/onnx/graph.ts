@@ -21,7 +21,7 @@ export interface Step {
   readonly compute: Operator;
   readonly attributes: Attributes;
   readonly opset: number;
-  /** Whether a function of the model computes it. */
+  /** Whether the node calls a function that the model defines. */
   readonly isFunction?: boolean;
   /** The dtype that the option `dtype` chose for the model; undefined without the option. */
   readonly float?: OnnxFloat;

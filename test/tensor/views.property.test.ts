@@ -71,7 +71,7 @@ function haveStrides(at: readonly number[], shape: Shape): boolean {
   );
 }
 
-test("reshape keeps the order, and copies exactly if no strides describe the result", () => {
+test("reshape keeps the order, and copies only if no strides describe the result", () => {
   let copies = 0;
   let views = 0;
   fc.assert(

@@ -44,7 +44,7 @@ export async function locateModel(operation: string, given: string, options: Loc
   try {
     return await pulled(reference, settings, options);
   } catch (cause) {
-    // Without the hub, a model whose tokenizer may be missing still serves programs that need none.
+    // If the hub can't be reached, an incomplete model is returned: programs that need no tokenizer can use it.
     if (cached && cause instanceof DownloadError) return cached.path;
     throw cause instanceof DownloadError ? described(cause, given, reference, settings) : cause;
   }

@@ -11,7 +11,7 @@ export interface TranscriptionSegment {
   readonly start: number;
   /** When the segment ends, in seconds. */
   readonly end: number;
-  /** The text, which mostly begins with a space. */
+  /** The text, which usually begins with a space. */
   readonly text: string;
   /** The tokens, including timestamps. */
   readonly tokens: readonly number[];

@@ -153,7 +153,7 @@ describe.if(hasMetal)("attention on metal is independent of the order of threadg
     });
   });
 
-  // Tiles of pairs contain rows of several sequences, of one, and pairs of no sequence.
+  // Some tiles contain rows of several sequences, some of one, and some also pairs that belong to no sequence.
   test.each(["bias", "biasOfHeads", "biasOfKeys"] as const)(
     "gradients of %s are correct in packed sequences of several tiles",
     (name) => {

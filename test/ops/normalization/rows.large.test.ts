@@ -118,7 +118,7 @@ describe.each(isas)("large rows are accurate with %s", (isa) => {
   });
 
   test.each(inTurn(["sum", "mean"] as const))(
-    "bags of a table are correct, the %s of their rows, with padding and without",
+    "the %s of the rows of large bags is correct, with padding and without",
     (mode) => {
       // The result has 16.9 MB. Columns are one block and a few, rows are two blocks and three.
       const [rows, width, length, bags] = [97, 1033, 19, 4099];

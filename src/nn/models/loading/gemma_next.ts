@@ -64,7 +64,7 @@ function checkShared(config: Settings, kinds: readonly string[]): void {
   if (first === kinds.length || kinds.every((kind) => before.includes(kind))) return;
   throw config.wrong(
     "num_kv_shared_layers",
-    "a number of layers such that layer_types has every kind before them",
+    "a number that leaves at least one layer of each kind in layer_types before the shared ones",
     config.get("num_kv_shared_layers"),
   );
 }

@@ -67,8 +67,8 @@ public:
   Party party(Moment moment) const;
   const DispatchRecord *record(const Party &party) const;
 
-  // Returns a moment F. Every moment before F (in device memory: of this threadgroup) is ordered before all running
-  // threads.
+  // Accesses at moments before this one are ordered before those of all running threads; in device memory, only the
+  // accesses of this threadgroup are.
   Moment fence(Space space) const { return space == Space::device ? device_.fence : threadgroup_.fence; }
   Moment group_start() const { return group_start_; }
   Moment dispatch_start() const { return dispatch_start_; }

@@ -98,7 +98,8 @@ template <typename T> struct Permuted {
   ushort modulo;    // for fills: the length of the segments that are shifted separately
 };
 
-// The lane, within its group, from which a lane reads. `filling` says that it reads that lane's filling data.
+// The lane from which a lane reads, counted within its group. `filling` says whether it reads `Permuted::filling` of
+// that lane instead of `data`.
 struct LaneSource {
   mrt_u32 lane;
   bool filling;
