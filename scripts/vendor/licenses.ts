@@ -1,6 +1,7 @@
 /** The licenses of packages that the published package holds copies of. */
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { getOrMake } from "../../src/core/collections.ts";
 import { Failure } from "../failure.ts";
 
 /** A package that is copied in part. */
@@ -40,14 +41,23 @@ const packageFolder = (path: string): string =>
 /** A document with the packages by name, each once, and their licenses. */
 export function licenseText(packages: readonly VendoredPackage[]): string {
   const byName = new Map(packages.map((each) => [`${each.name} ${each.version}`, each] as const));
-  const sections = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([title, each]) => sectionOf(title, each));
+  const titles = new Map<string, string>();
+  const sections = [...byName]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([title, each]) => sectionOf(title, each, titles));
   return `# Licenses of bundled packages
 
-The files in this folder are bundled and minified from the packages below.
+The files in this folder are bundled and minified from the packages below. A text that several packages have is below
+the first of them.
 ${sections.join("")}`;
 }
 
-const sectionOf = (title: string, { license, texts }: VendoredPackage): string =>
-  `\n## ${title} (${license})\n${Object.values(texts)
-    .map((text) => `\n\`\`\`\n${text.trim()}\n\`\`\`\n`)
-    .join("")}`;
+/** @param titles the packages that texts are below, which this function extends */
+function sectionOf(title: string, { license, texts }: VendoredPackage, titles: Map<string, string>): string {
+  const parts = Object.values(texts).map((given) => {
+    const text = given.trim();
+    const first = getOrMake(titles, text, () => title);
+    return first === title ? `\n\`\`\`\n${text}\n\`\`\`\n` : `\nThe text is that of ${first}.\n`;
+  });
+  return `\n## ${title} (${license})\n${parts.join("")}`;
+}

@@ -254,6 +254,32 @@ onCpu("nansum and nanmean, with their gradients", () => {
   );
 });
 
+onCpu("median and nanmedian, with indices and gradients", () => {
+  const dtype = pick(["float64", "float32", "bfloat16", "int64", "int32", "uint8"] as const);
+  const [rows, width, dim] = [sized(40), sized(90), pick([0, 1])];
+  const isFloat = !dtype.includes("int");
+  const x = drawn([rows, width], dtype, () =>
+    isFloat && random.next() < 0.02 ? Number.NaN : random.integer(isFloat ? -9 : 0, 9),
+  );
+  const lines = rowsOf(numbers(dim === 1 ? x : o.transpose(x, 0, 1)), dim === 1 ? width : rows);
+  for (const [name, statistic] of Object.entries({ median: o.median, nanmedian: o.nanmedian })) {
+    const { values, indices } = statistic(x, dim);
+    const expected = lines.map((line) => {
+      const nan = line.findIndex(Number.isNaN);
+      const order = [...line.keys()].filter((at) => !Number.isNaN(line[at])).sort((a, b) => line[a] - line[b] || a - b);
+      return nan >= 0 && (name === "median" || order.length === 0) ? nan : order[(order.length - 1) >> 1];
+    });
+    expect([name, numbers(indices)]).toEqual([name, expected]);
+    expect([name, numbers(values)]).toEqual([name, expected.map((at, line) => lines[line][at])]);
+    if (dtype !== "float64" && dtype !== "float32") continue;
+    const { gradient, scales } = withGradient(x, (each) => statistic(each, dim).values);
+    const slopes = new Array<number>(rows * width).fill(0);
+    for (const [line, at] of expected.entries())
+      slopes[dim === 1 ? line * width + at : at * width + line] += scales[line];
+    expectNear(gradient, slopes, dtype, name);
+  }
+});
+
 /** The result of a call on the reference backend, which composes it of other operations. */
 const composed = (call: () => Tensor): number[] => withBackend("reference", () => numbers(call()));
 

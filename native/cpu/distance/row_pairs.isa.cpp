@@ -5,6 +5,23 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
+// Shorter vectors are summed one element after the other, since clearing and adding the lanes would take longer.
+constexpr int64_t shortest_with_lanes = 24;
+
+template <class T>
+void sum_short(RowPair function, const T *a, const T *b, int64_t count, double eps, RowPairSums &sums) {
+  double of_a = 0, of_b = 0, products = 0, squares = 0;
+  for (int64_t i = 0; i < count; i++) {
+    const double x = double(load(a[i])), y = double(load(b[i])), apart = x - y + eps;
+    of_a += x * x;
+    of_b += y * y;
+    products += x * y;
+    squares += apart * apart;
+  }
+  if (function == RowPair::distance) sums.squares = squares;
+  else sums.of_a = of_a, sums.of_b = of_b, sums.products = products;
+}
+
 // Three sums in one pass, each with lanes as in `summed`.
 template <class T> void sum_products(const T *a, const T *b, int64_t count, RowPairSums &sums) {
   double of_a[sum_lanes] = {}, of_b[sum_lanes] = {}, products[sum_lanes] = {};
@@ -35,6 +52,7 @@ void sum_row_pair(RowPair function, const void *first, const void *second, int64
     });
   };
   const auto sum_adjacent = [&](const T *x, const T *y, int64_t length, RowPairSums &total) {
+    if (length < shortest_with_lanes) return sum_short(function, x, y, length, eps, total);
     switch (function) {
     case RowPair::distance: total.squares = squares(x, y, length); break;
     case RowPair::similarity:

@@ -1,4 +1,6 @@
+import { capturing } from "../../backend/capture.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -6,6 +8,7 @@ import { toDType } from "../copy/cast.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { finished, noFinish } from "./finish.ts";
 import { wideDType } from "./geometry.ts";
 import { operandDType } from "./primitive.ts";
 
@@ -36,8 +39,10 @@ export const ofBatch = (
     }),
   );
 
-/** Adds the bias to each output channel. */
+/** Adds the bias to each output channel: on cpu in place if nothing is recorded, since y is new. */
 function withBias(y: Tensor, bias: Tensor | undefined): Tensor {
   if (!bias) return y;
+  if (capturing() === undefined && liftingOf([y, bias], undefined) === undefined)
+    return finished(y, toDType(bias, y.dtype), undefined, noFinish);
   return add(y, reshape(toDType(bias, y.dtype), [bias.size, ...new Array<number>(y.rank - 2).fill(1)]));
 }

@@ -57,10 +57,14 @@ const groupNormPrimitive = definePrimitive<GroupNormAttributes>({
 /** The call divides groups among threads, but not the elements of a group. */
 const LONGEST = 1 << 16;
 
+/** Many groups shorter than this are normalized together by the kernel of short rows. */
+const [SHORTEST, MANY] = [32, 1 << 13];
+
 /** Whether {@link normalizedGroups} applies. */
 export function fusesGroups(x: Tensor, groups: number, ...vectors: readonly (Tensor | undefined)[]): boolean {
   if (firstBackend() !== "cpu" || capturing() !== undefined || x.size === 0) return false;
-  if (x.size / (x.shape[0] * groups) > LONGEST) return false;
+  const length = x.size / (x.shape[0] * groups);
+  if (length > LONGEST || (length < SHORTEST && x.size > MANY)) return false;
   const operands = [x, ...vectors.filter((vector) => vector !== undefined)];
   return !needsGradient(...operands) && liftingOf(operands, undefined) === undefined;
 }

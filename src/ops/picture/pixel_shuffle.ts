@@ -1,4 +1,7 @@
 /** Rearrangement of channels into pixels of a larger image, and back. */
+import { needsGradient } from "../../autograd/record.ts";
+import { capturing } from "../../backend/capture.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
@@ -6,9 +9,10 @@ import { operand, parameters, required } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { elementCount } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { copyOf } from "../copy/copy.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 
@@ -40,10 +44,8 @@ export function pixelShuffle(...values: unknown[]): Tensor {
     );
   const lead = x.shape.slice(0, -3);
   const outputChannels = channels / (r * r);
-  return tidy(() => {
-    const parts = reshape(x, [elementCount(lead), outputChannels, r, r, height, width]);
-    return reshape(permute(parts, [0, 1, 4, 2, 5, 3]), [...lead, outputChannels, height * r, width * r]);
-  });
+  const parts = [elementCount(lead), outputChannels, r, r, height, width];
+  return rearranged(x, parts, [0, 1, 4, 2, 5, 3], [...lead, outputChannels, height * r, width * r]);
 }
 const aFactor = aNumber(count);
 const pixelShuffleParameters = parameters("pixelShuffle", { x: operand(aTensor), upscaleFactor: required(aFactor) });
@@ -72,10 +74,8 @@ export function pixelUnshuffle(...values: unknown[]): Tensor {
       `expected a height and a width divisible by downscaleFactor ${r}, got ${x.describe()}`,
     );
   const lead = x.shape.slice(0, -3);
-  return tidy(() => {
-    const parts = reshape(x, [elementCount(lead), channels, height / r, r, width / r, r]);
-    return reshape(permute(parts, [0, 1, 3, 5, 2, 4]), [...lead, channels * r * r, height / r, width / r]);
-  });
+  const parts = [elementCount(lead), channels, height / r, r, width / r, r];
+  return rearranged(x, parts, [0, 1, 3, 5, 2, 4], [...lead, channels * r * r, height / r, width / r]);
 }
 const pixelUnshuffleParameters = parameters("pixelUnshuffle", {
   x: operand(aTensor),
@@ -104,12 +104,20 @@ export function channelShuffle(...values: unknown[]): Tensor {
       "shapesDiffer",
       `expected [batch, channels, …] with a number of channels divisible by groups ${groups}, got ${x.describe()}`,
     );
-  return tidy(() => {
-    const parts = reshape(x, [batch, groups, channels / groups, elementCount(others)]);
-    return reshape(permute(parts, [0, 2, 1, 3]), x.shape);
-  });
+  return rearranged(x, [batch, groups, channels / groups, elementCount(others)], [0, 2, 1, 3], x.shape);
 }
 const channelShuffleParameters = parameters("channelShuffle", { x: operand(aTensor), groups: required(aFactor) });
+
+/** Divides axes into parts, permutes them and merges them. Where nothing is recorded, views need no graph. */
+function rearranged(x: Tensor, parts: readonly number[], order: readonly number[], shape: Shape): Tensor {
+  if (!x.isContiguous || needsGradient(x) || capturing() !== undefined || liftingOf([x], undefined) !== undefined)
+    return tidy(() => reshape(permute(reshape(x, parts), order), shape));
+  const strides = rowMajorStrides(parts);
+  const at = (list: readonly number[]): number[] => order.map((axis) => list[axis]);
+  using view = new Tensor(x.storage, x.dtype, at(parts), at(strides), x.offset);
+  using copy = copyOf("reshape", view);
+  return new Tensor(copy.storage, copy.dtype, shape, rowMajorStrides(shape), copy.offset);
+}
 
 function picture(operation: string, x: Tensor): [number, number, number] {
   if (x.rank < 3)

@@ -1,5 +1,6 @@
 /** Order statistics: the element at a position after sorting along an axis. */
 import { noGrad } from "../../autograd/modes.ts";
+import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
@@ -20,6 +21,7 @@ import { where } from "../elementwise/where.ts";
 import { detach } from "../gradient/backward.ts";
 import { gather } from "../indexing/gather.ts";
 import type { IndexDType } from "../indexing/indices.ts";
+import { fusesMedian, medians } from "../sorting/median.cpu.ts";
 import type { OrderStatistic } from "../sorting/primitive.ts";
 import { indicesOf } from "../sorting/runs.ts";
 import { sort, topk } from "../sorting/sort.ts";
@@ -184,6 +186,11 @@ function placed(x: Tensor, axis: number, keepdim: boolean, place: Place | OrderS
     const lines = x.rank === 0 ? reshape(x, [1]) : x;
     const shaped = <D extends DType>(one: Tensor<D>): Tensor<D> =>
       keepdim && x.rank > 0 ? one : squeeze(one, { dim: axis });
+    if (typeof place === "string" && fusesMedian(lines)) {
+      const [middle, found] = medians(place, lines, { axis, skipsNan: place === "nanmedian" });
+      const recorded: Tensor = needsGradient(lines) ? gather(lines, found, { dim: axis }) : middle;
+      return { values: shaped(recorded), indices: shaped(found) };
+    }
     if (typeof place === "string") {
       const found = noGrad(() => {
         const { values, indices } = sort(lines, { dim: axis });
