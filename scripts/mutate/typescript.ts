@@ -116,9 +116,10 @@ function callOf(node: Node, source: string): Change[] {
   const replacement = source.slice(object.start, object.end);
   // a global object such as Math, or a class
   const isNamespace = object.type === "Identifier" && /^[A-Z]/.test(replacement);
+  const isSuper = object.type === "Super"; // not an expression on its own
   return [
     ...callChanges(name, property.start),
-    ...(isNamespace ? [] : [{ kind: "removed call", start: node.start, end: node.end, replacement }]),
+    ...(isNamespace || isSuper ? [] : [{ kind: "removed call", start: node.start, end: node.end, replacement }]),
     ...argumentsOf(node, source),
   ];
 }

@@ -1,6 +1,7 @@
 /** Calls a function with a hostile value in each argument, one at a time. */
 import { OrchardError } from "../../src/core/errors.ts";
 import { signatures } from "../../src/core/parameters.ts";
+import { usually } from "../support/repeats.ts";
 import { CallersError, hostiles } from "./hostile.ts";
 import type { Call } from "./upper.ts";
 
@@ -26,11 +27,16 @@ function* mutations(values: readonly unknown[], hostile: () => unknown): Generat
 
 const isFunction = (value: unknown): boolean => typeof value === "function";
 
-/** Returns errors that a call threw, other than an `OrchardError` with a code, with the argument and the value. */
+/**
+ * Returns errors that a call threw, other than an `OrchardError` with a code, with the argument and the value. In a
+ * usual run, places take turns: each gets every second value, and two neighboring ones get all.
+ */
 export async function untypedErrors(call: Call, values: () => readonly unknown[]): Promise<string[]> {
   const untyped: string[] = [];
-  for (const { name, make } of hostiles) {
-    for (const [place, given] of mutations(values(), make)) {
+  for (const [turn, { name, make }] of hostiles.entries()) {
+    const places = [...mutations(values(), make)];
+    const isTurn = (at: number) => places.length === 1 || (at + turn + places.length) % 2 === 0;
+    for (const [place, given] of usually(places, (_, at) => isTurn(at))) {
       const error = await failureOf(() => call(...(given as never[])));
       if (error === undefined || error instanceof CallersError) continue;
       if (typeof make() === "function" && values().some(isFunction)) continue; // errors from a callback are passed on

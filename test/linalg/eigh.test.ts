@@ -41,7 +41,10 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<nu
 /** Whether the first of the largest elements of each column is positive. */
 const hasSigns = ({ rows, columns, values }: Matrix): boolean =>
   Array.from({ length: columns }, (_, j) => Array.from({ length: rows }, (_, i) => values[i * columns + j])).every(
-    (column) => column.find((value) => Math.abs(value) === Math.max(...column.map(Math.abs)))! > 0,
+    (column) => {
+      const largest = Math.max(...column.map(Math.abs));
+      return column.find((value) => Math.abs(value) === largest)! > 0;
+    },
   );
 
 const isAscending = (values: readonly number[]): boolean =>

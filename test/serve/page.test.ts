@@ -36,7 +36,17 @@ afterEach(async () => {
   await server.close(0);
 });
 
-const open = () => page.goto(server.url, { waitUntil: "networkidle0" });
+/** Waits until the page knows the model, or asks for a key. */
+const ready = () =>
+  until(`document.querySelector("#model").textContent !== "Chat" || document.querySelector("#key-form:not([hidden])")`);
+async function open(url: string = server.url): Promise<void> {
+  await page.goto(url);
+  await ready();
+}
+async function reload(): Promise<void> {
+  await page.reload();
+  await ready();
+}
 const articles = (kind: string) =>
   page.$$eval(`article.${kind} .body`, (all) => all.map(({ textContent }) => textContent));
 /** The answers as the model wrote them, to be rendered as Markdown. */
@@ -90,7 +100,7 @@ test("a chosen image is shown, sent with the message, and can be removed before"
   const seen = { name: "tiny", model: reader, tokenizer, template, processor, defaults: { temperature: 0 } };
   const other = await ModelServer.start(seen, { port: 0, limits: { tokens: 12 } });
   try {
-    await page.goto(other.url, { waitUntil: "networkidle0" });
+    await open(other.url);
     const [chooser] = await Promise.all([page.waitForFileChooser(), page.click("#file")]);
     await chooser.accept(images);
     await until(`document.querySelectorAll("#images img").length === 2`);
@@ -164,7 +174,7 @@ test("a reload keeps the chat and the settings, but no key", async () => {
   await page.keyboard.press("Enter");
   await finished();
   const first = await textAlone(model, promptOf("Hi"), 40);
-  await page.reload({ waitUntil: "networkidle0" });
+  await reload();
   expect([await articles("user"), await answers()]).toEqual([["Hi"], [first]]);
   expect(await page.$eval("#temperature", (field) => (field as unknown as { value: string }).value)).toBe("0");
   await page.keyboard.type("b");
@@ -172,7 +182,7 @@ test("a reload keeps the chat and the settings, but no key", async () => {
   await finished();
   expect(await answers()).toEqual([first, await textAlone(model, promptOf("Hi", first, "b"), 40)]);
   await page.click("#reset");
-  await page.reload({ waitUntil: "networkidle0" });
+  await reload();
   expect(await articles("user")).toEqual([]);
 });
 
@@ -202,7 +212,7 @@ async function openWith(...contents: string[]): Promise<void> {
   const kept = JSON.stringify({ messages, settings: {} });
   await open();
   await page.evaluate(`sessionStorage.setItem("orchard-chat", ${JSON.stringify(kept)})`);
-  await page.reload({ waitUntil: "networkidle0" });
+  await reload();
 }
 
 const drawn = () =>
@@ -292,7 +302,7 @@ test("hostile Markdown creates only text elements, and runs nothing", async () =
   await page.evaluate(
     `sessionStorage.setItem("orchard-chat", ${JSON.stringify(JSON.stringify({ messages, settings: {} }))})`,
   );
-  await page.reload({ waitUntil: "networkidle0" });
+  await page.reload({ waitUntil: "networkidle0" }); // a script of a message would run in this time
   await until(`document.querySelectorAll("article.assistant").length === ${messages.length}`);
   const found = (await page.evaluate(`[...document.querySelectorAll("article.assistant .body *")].map((own) => ({
     name: own.localName, href: own.getAttribute("href"), attributes: own.getAttributeNames() }))`)) as {

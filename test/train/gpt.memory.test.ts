@@ -15,7 +15,7 @@ async function checkTraining(mode: "loop" | "run", steps: number): Promise<void>
   expect(Math.max(...live.slice(10))).toBeLessThan(1.25 * firstHalf);
 }
 
-const steps = repeats({ usual: 2400, all: 10_000 });
+const steps = repeats({ usual: 1200, all: 10_000 });
 test.concurrent(`memory stays flat over ${steps} steps of a loop that never waits`, () => checkTraining("loop", steps));
 test.concurrent("memory stays flat over 1,200 steps of a run that is evaluated, sampled and saved meanwhile", () =>
   checkTraining("run", 1_200));

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { LOCK_FILE } from "../../src/io/lock.ts";
 import { readLog } from "../../src/train/listeners/log.ts";
+import { waitFor } from "../support/wait.ts";
 import { lossesOf, outputOf, reaches, tiny, trainingCommands } from "./command.ts";
 
 const { text, start, orchard, train, newRun } = trainingCommands();
@@ -40,10 +41,13 @@ describe("a run that a process is training", () => {
     // the file remains, but is unlocked
     expect(JSON.parse(readFileSync(join(run, LOCK_FILE), "utf8"))).toMatchObject({ pid: first.pid });
     const both = [start(["train", "--resume", run]), start(["train", "--resume", run])];
-    const results = await Promise.all(both.map(outputOf));
-    expect(results.map(({ exitCode }) => exitCode).sort()).toEqual([0, 1]);
-    const winner = both[results.findIndex(({ exitCode }) => exitCode === 0)];
-    const refused = results.find(({ exitCode }) => exitCode === 1)!;
+    const winner = await waitFor("one of the processes to lock the run", () =>
+      both.find(({ pid }) => new RegExp(`"pid":\\s*${pid}\\b`).test(readFileSync(join(run, LOCK_FILE), "utf8"))),
+    );
+    winner.kill("SIGSTOP"); // otherwise it might end before the other process has tried
+    const refused = await outputOf(both.find((each) => each !== winner)!);
+    winner.kill("SIGCONT");
+    expect([refused.exitCode, (await outputOf(winner)).exitCode]).toEqual([1, 0]);
     expect(refused.err).toContain(`${run}: process ${winner.pid} is using it`);
     expect(startsOf(run)).toBe(2);
     expect(lossesOf(run)).toEqual(lossesOf(whole));

@@ -1,6 +1,7 @@
 /** Processor time of waiting threads. */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../../../src/core/paths.ts";
+import { bunWords } from "../../support/program.ts";
 
 test.if(process.platform === "linux")("threads that share a processor spend little of it on waiting", () => {
   const program = `
@@ -17,7 +18,7 @@ test.if(process.platform === "linux")("threads that share a processor spend litt
     const { user, system } = process.cpuUsage(before);
     console.log(user + system);`;
   const usedBy = (threads: string) => {
-    const { stdout } = Bun.spawnSync(["taskset", "-c", "0", process.execPath, "-e", program], {
+    const { stdout } = Bun.spawnSync(["taskset", "-c", "0", ...bunWords, "-e", program], {
       cwd: packageRoot,
       env: { ...process.env, ORCHARD_CPU_THREADS: threads },
     });
