@@ -7,8 +7,8 @@
 import { DTypeError } from "../core/errors.ts";
 import { isComplex } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import type { OutputSpec } from "./allocation.ts";
 import type { Primitive } from "./backend.ts";
-import type { OutputSpec } from "./dispatch.ts";
 
 /** A call with complex operands or results. */
 export interface ComplexCall<Attributes = unknown> {

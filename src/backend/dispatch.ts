@@ -3,46 +3,38 @@
  * and reported once.
  */
 
-import { lastElement } from "../core/collections.ts";
 import { environmentFlag } from "../core/environment.ts";
-import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError, ShapeError } from "../core/errors.ts";
-import { forgetWarnings, warnOnce } from "../core/warn.ts";
+import { BackendError, ShapeError } from "../core/errors.ts";
 import { type ObservedCall, type Observer, observer } from "../observe/observer.ts";
 import { within } from "../observe/within.ts";
-import { batched, levelsOf } from "../tensor/batched.ts";
 import type { DType } from "../tensor/dtype.ts";
-import { type AllocationHint, checkStorage, type Memory } from "../tensor/memory.ts";
 import { reserve } from "../tensor/reserve.ts";
 import type { Shape } from "../tensor/shape.ts";
-import { Storage } from "../tensor/storage.ts";
-import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
+import { byteLengthOf, type Tensor } from "../tensor/tensor.ts";
+import { allocateAll, disposeAll, type OutputSpec } from "./allocation.ts";
 import { checkForAnomaly, searchedFor } from "./anomaly.ts";
 import type { Backend, Implementation, OperationCall, Primitive } from "./backend.ts";
 import { callOf, capturing } from "./capture.ts";
 import { codepathCount } from "./codepaths.ts";
 import { type ComplexCall, involvesComplex, loweringOf } from "./complex.ts";
+import {
+  addReason,
+  isRecoverable,
+  PREFERRED,
+  refuseIfStrict,
+  reportFailure,
+  skipBackend,
+  typedMemoryError,
+  whyUnsupported,
+  withOperation,
+} from "./failure.ts";
 import { type Lifting, liftingOf } from "./lifted.ts";
 import type { BackendName } from "./names.ts";
 import { isInUse, overridden, overrideFor, routeOf } from "./overrides.ts";
-import { getBackend, isStrict, orderFrom } from "./policy.ts";
+import { getBackend, orderFrom } from "./policy.ts";
 import { primitiveOf } from "./primitive.ts";
-import { backends, whyUnavailable } from "./registry.ts";
+import { backends } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
-
-/** The shape and dtype of a result to allocate. */
-export interface OutputSpec<D extends DType = DType> {
-  readonly shape: Shape;
-  readonly dtype: D;
-  /** Dense strides. Default: row-major. */
-  readonly strides?: readonly number[] | undefined;
-  /** The part of a memory block shared with other results of the call. Default: separate memory. */
-  readonly blockSlice?: { readonly block: OutputBlock; readonly offset: number } | undefined;
-}
-
-/** A memory block of several results of one dtype. */
-export interface OutputBlock {
-  readonly elements: number;
-}
 
 /** The operands of a call on a given backend. */
 interface Operands {
@@ -51,7 +43,6 @@ interface Operands {
 }
 
 const debug = environmentFlag("ORCHARD_DEBUG");
-const PREFERRED = "preferred";
 
 /**
  * Runs an operation with one result, which it allocates.
@@ -198,58 +189,6 @@ function liftedInto(
   for (const { storage } of outputs) storage.version++;
 }
 
-/** Allocates memory for a tensor on the preferred backend. @throws {OutOfMemoryError} */
-export function allocate(byteLength: number, hint: AllocationHint = {}, operation = "allocate"): Memory {
-  checkStorage(operation, hint.storage);
-  let failure: unknown;
-  for (const name of orderFrom[getBackend()]) {
-    const why = whyUnavailable(name);
-    if (why !== undefined) {
-      skipBackend(operation, name, addReason(PREFERRED, name, why));
-      continue;
-    }
-    try {
-      return backends[name].allocate(byteLength, hint);
-    } catch (error) {
-      if (!isRecoverable(error)) throw withOperation(operation, error);
-      refuseIfStrict(operation, addReason(PREFERRED, name, reportFailure(operation, name, [], error)), error);
-      failure ??= error;
-    }
-  }
-  throw withOperation(operation, failure);
-}
-
-/** Allocates a tensor with undefined contents, for an operation that writes them. */
-export function empty<D extends DType>(shape: Shape, dtype: D, hint?: AllocationHint, operation?: string): Tensor<D> {
-  return new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, operation)), dtype, shape);
-}
-
-/**
- * Allocates memory that copies of these operands will fill, for all their examples under vmap. Memory of one example
- * would have to be copied to all of them before anything is written.
- */
-export function emptyFor<D extends DType>(
-  operands: readonly Tensor[],
-  shape: Shape,
-  dtype: D,
-  operation: string,
-): Tensor<D> {
-  if (!operands.some(({ storage }) => storage.batch)) return empty(shape, dtype, {}, operation);
-  const levels = [...new Set(operands.flatMap(levelsOf))].sort((one, other) => one.id - other.id);
-  const all: Tensor = empty([...levels.map(({ size }) => size), ...shape], dtype, {}, operation);
-  return levels.reduce((x, level) => batched(x, 0, level), all) as Tensor<D>;
-}
-
-/** Adds the user's operation to a failure, since allocators do not know it. */
-function withOperation(operation: string, failure: unknown): unknown {
-  if (failure instanceof ShapeError && failure.code === "tooManyElements")
-    return new ShapeError(operation, failure.code, failure.message.slice(failure.operation.length + 3));
-  if (!(failure instanceof OutOfMemoryError) || failure.operation === operation) return failure;
-  const cause = failure.cause instanceof OutOfMemoryError ? failure.cause : failure;
-  const message = `the result can't be allocated: ${cause.message}`;
-  return new OutOfMemoryError(operation, failure.code, message, { cause });
-}
-
 /** Runs the body of a composite operation. Out-of-memory errors in it name that operation. */
 export function underName<Result>(operation: string, body: () => Result): Result {
   try {
@@ -350,13 +289,6 @@ function areEmpty(tensors: readonly Tensor[]): boolean {
   return true;
 }
 
-/** Converts JavaScript's out-of-memory errors in the reference backend, which computes in JavaScript arrays. */
-function typedMemoryError(operation: string, error: unknown): unknown {
-  if (!(error instanceof RangeError) || !/out of memory|array length|array size/i.test(error.message)) return error;
-  const message = `JavaScript ran out of memory: ${error.message}`;
-  return new OutOfMemoryError(operation, "outOfMemory", message, { cause: error });
-}
-
 /**
  *  A quarter of an hour at a billion elements per second. Only expanded tensors have more; no memory holds that many.
  */
@@ -387,10 +319,6 @@ export function checkElements(
 }
 
 const discardOutputs = ({ outputs }: Operands): void => disposeAll(outputs);
-
-const disposeAll = (tensors: readonly Tensor[]): void => {
-  for (const tensor of tensors) tensor.dispose();
-};
 
 /** Recomputes an operation that failed on a device, on the following backends, into the same outputs. */
 function recompute<Attributes>(
@@ -425,97 +353,6 @@ function recomputeOn<Attributes>(
   for (const tensor of [...call.inputs, ...call.outputs]) backends[name].makeResident(tensor);
   (implementations[name] as Implementation<Attributes>).run(call);
   return call.outputs;
-}
-
-function allocateAll(backend: Backend, specs: readonly OutputSpec[]): Tensor[] {
-  const made: Tensor[] = [];
-  const blocks = specs.length > 1 ? new Map<OutputBlock, Storage>() : undefined;
-  try {
-    for (const spec of specs) {
-      const storage = spec.blockSlice && blocks?.get(spec.blockSlice.block);
-      made.push(outputIn(storage ?? storageFor(backend, spec), spec));
-      if (spec.blockSlice) blocks?.set(spec.blockSlice.block, lastElement(made).storage);
-    }
-  } catch (error) {
-    disposeAll(made);
-    throw error;
-  }
-  return made;
-}
-
-function storageFor(backend: Backend, { shape, dtype, blockSlice }: OutputSpec): Storage {
-  return new Storage(backend.allocate(byteLengthOf(blockSlice ? [blockSlice.block.elements] : shape, dtype), {}));
-}
-
-const outputIn = (storage: Storage, { dtype, shape, strides, blockSlice }: OutputSpec): Tensor =>
-  new Tensor(storage, dtype, shape, strides, blockSlice?.offset);
-
-/** Returns why a backend does not support a call, as far as is known before it runs; undefined if it may. */
-function whyUnsupported<Attributes>(
-  primitive: Primitive<Attributes>,
-  name: BackendName,
-  inputs: readonly Tensor[],
-  attributes: Attributes,
-): string | undefined {
-  const implementation = primitive.implementations[name];
-  if ("missing" in implementation) return implementation.missing;
-  return (
-    whyUnavailable(name) ??
-    implementation.unsupported?.({ operation: primitive.name, inputs, attributes }) ??
-    (broken.size > 0 ? broken.get(callKind(primitive.name, name, inputs)) : undefined)
-  );
-}
-
-const addReason = (reason: string, name: BackendName, why: string): string =>
-  reason === PREFERRED ? `${name}: ${why}` : `${reason}; ${name}: ${why}`;
-
-/** Skips a backend that does not support a call. Warns once if the backend is unavailable. */
-function skipBackend(operation: string, name: BackendName, reason: string): void {
-  refuseIfStrict(operation, reason);
-  const why = whyUnavailable(name);
-  if (why !== undefined) warnOnce(`${name} is unavailable: ${why}`);
-}
-
-function refuseIfStrict(operation: string, reason: string, cause?: unknown): void {
-  if (!isStrict()) return;
-  throw new BackendError(
-    operation,
-    "strict",
-    `strict mode allows no fallback (${reason}). setStrict(false) allows fallbacks; withBackend(…) chooses another ` +
-      "backend.",
-    { cause },
-  );
-}
-
-/**
- * Whether another backend may succeed: after failures of the device, of a compilation, or of a device's memory. Wrong
- * arguments fail everywhere, and the memory limit applies to all backends together.
- */
-const isRecoverable = (error: unknown): error is OrchardError =>
-  error instanceof KernelCompileError ||
-  (error instanceof OutOfMemoryError && error.code !== "memoryLimit") ||
-  (error instanceof BackendError && error.code !== "strict");
-
-// Kinds of calls that are not tried again on a backend that could not compile them.
-const broken = new Map<string, string>();
-
-const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[]): string =>
-  `${operation} ${name} ${inputs.map(({ dtype }) => dtype).join(" ")}`;
-
-/** Warns once that a backend failed, and why. Returns the cause in one line. */
-function reportFailure(operation: string, name: BackendName, inputs: readonly Tensor[], error: OrchardError): string {
-  // Numbers in the message would make every failure a different cause.
-  const cause = error instanceof OutOfMemoryError ? "out of memory" : (error.message.split("\n", 1)[0] ?? error.code);
-  if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
-  const key = `${operation} ${name} ${cause}`;
-  warnOnce(`${operation} could not run on ${name} and falls back: ${error.message}`, key);
-  return cause;
-}
-
-/** Forgets reported failures and kernels that did not compile, so that they are tried and reported again. */
-export function forgetFailures(): void {
-  broken.clear();
-  forgetWarnings();
 }
 
 /** Counts a call by its codepath, and prints it under `ORCHARD_DEBUG=1`. */

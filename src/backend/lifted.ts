@@ -4,8 +4,8 @@
  */
 import { abstractTensor, makeAbstract } from "../tensor/abstract.ts";
 import type { Tensor } from "../tensor/tensor.ts";
+import type { OutputSpec } from "./allocation.ts";
 import type { Primitive } from "./backend.ts";
-import type { OutputSpec } from "./dispatch.ts";
 
 /** A call of a primitive that allocates its results. */
 export interface LiftedCall {

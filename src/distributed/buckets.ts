@@ -1,8 +1,8 @@
 /** Buckets of gradients. Each bucket is exchanged in one call. */
 
 import { noGrad } from "../autograd/modes.ts";
+import { empty } from "../backend/allocation.ts";
 import { codepathCount } from "../backend/codepaths.ts";
-import { empty } from "../backend/dispatch.ts";
 import { lastElement } from "../core/collections.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { div_ } from "../ops/copy/inplace.ts";

@@ -1,6 +1,6 @@
 /** Passes tensors to MPI as memory. */
 import { noGrad } from "../autograd/modes.ts";
-import { empty } from "../backend/dispatch.ts";
+import { empty } from "../backend/allocation.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone, contiguous } from "../ops/copy/copy.ts";

@@ -3,7 +3,7 @@
  * name, and a range in it for each parameter. A Metal launch binds this tensor once, which leaves bindings for more
  * parameters.
  */
-import { empty } from "../backend/dispatch.ts";
+import { empty } from "../backend/allocation.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { rowMajorStrides } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";

@@ -1,6 +1,6 @@
 /** Optimizer state sharded over the ranks: ZeRO (Rajbhandari et al., 2020). */
 import { noGrad } from "../autograd/modes.ts";
-import { empty } from "../backend/dispatch.ts";
+import { empty } from "../backend/allocation.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { instanceOf } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";

@@ -1,7 +1,7 @@
 /** Which backend runs a call: by code, by the environment, and if backends are missing. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { type Codepath, codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
-import { forgetFailures } from "../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../src/backend/failure.ts";
 import { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { ArgumentError, BackendError } from "../../src/core/errors.ts";

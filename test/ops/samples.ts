@@ -2,7 +2,7 @@
  * Operands for tests of operations: values of a seeded generator, in memory of every layout, padded with large values.
  */
 
-import { empty } from "../../src/backend/dispatch.ts";
+import { empty } from "../../src/backend/allocation.ts";
 import { withBackend } from "../../src/backend/policy.ts";
 import { encoderOf } from "../../src/backend/reference/elements.ts";
 import { type DType, isFloat } from "../../src/tensor/dtype.ts";

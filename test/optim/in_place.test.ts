@@ -1,7 +1,7 @@
 /** The effects of a step: layouts, views, versions, threads, and failed command buffers. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
-import { forgetFailures } from "../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../src/backend/failure.ts";
 import { type FaultKind, metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend } from "../../src/backend/policy.ts";
 import {

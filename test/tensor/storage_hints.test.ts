@@ -3,7 +3,7 @@
  * `storageMode` shows it.
  */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
-import { forgetFailures } from "../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../src/backend/failure.ts";
 import { orderFrom } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import {

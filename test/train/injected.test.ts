@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, type Mock, spyOn, test } from "bun:test";
 import type { Implementation } from "../../src/backend/backend.ts";
 import { codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
-import { forgetFailures } from "../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../src/backend/failure.ts";
 import { type FaultKind, metalContext } from "../../src/backend/metal/context.ts";
 import { withStrict } from "../../src/backend/policy.ts";
 import { environmentFlag } from "../../src/core/environment.ts";

@@ -4,6 +4,7 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "matrices.h"
+#include "tuning.h"
 
 #include <atomic>
 #include <mutex>
@@ -75,8 +76,7 @@ void for_each_group(int64_t batch, int64_t lanes, int64_t operations, int64_t ve
       [&](int64_t group, T *scratch) { body(group * lanes, std::min(lanes, batch - group * lanes), scratch); });
 }
 
-// The number of elements that one task copies or checks: with fewer, waking a thread would take longer than the task.
-constexpr int64_t elements_of_pass = 1 << 17;
+using tuning::passes::elements_of_pass;
 
 // Calls body(begin, end) for ranges of rows. The body makes one pass over the `length` elements of each row.
 template <class Body> void pass_over_rows(int64_t rows, int64_t length, Body &&body) {

@@ -3,6 +3,7 @@
 
 #include "batches.h"
 #include "reflections.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -87,9 +88,8 @@ private:
 // matrix.
 template <class T, class Body>
 void for_each_qr(int64_t batch, int64_t rows, int64_t reflections, int64_t operations, int64_t elements, Body &&body) {
-  constexpr int64_t divided_operations = 1 << 22;
   const int64_t qr_elements = BlockedQr<T>::elements(rows, reflections);
-  if (batch >= thread_count() || operations < divided_operations)
+  if (batch >= thread_count() || operations < tuning::qr::divided_operations)
     return for_each_matrix<T>(batch, operations, qr_elements + elements, [&](int64_t matrix, T *scratch) {
       BlockedQr<T> qr(rows, reflections, scratch + elements);
       body(matrix, qr, scratch);

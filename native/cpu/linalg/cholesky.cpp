@@ -2,27 +2,13 @@
 
 #include "batches.h"
 #include "lapack.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-// The smallest matrix for which LAPACK is used, if `is_for_lapack` returns true.
-constexpr int64_t lapack_size = 32;
-// Up to this size one thread of OpenBLAS is as fast as two: one and two threads took 19 and 23 µs for 128 rows, and 91
-// and 81 µs for 256 rows.
-constexpr int64_t one_thread_size = 192;
-// Matrices up to this size are computed one per vector lane, if the batch fills at least 1 / least_part_of_lanes of the
-// lanes.
-constexpr int64_t lanes_size = 32;
-constexpr int64_t least_part_of_lanes = 2;
-
-// The number of rows of a panel. Matrices up to `shallow_size` use half as many.
-constexpr int64_t most_depth = 128, shallow_size = 768;
-// From this size on, all threads share each matrix if the batch has fewer matrices than threads.
-constexpr int64_t shared_size = 256;
-// The minimum work of a task of a panel: about 2 to 4 µs.
-constexpr int64_t operations_of_task = 1 << 18;
+using namespace tuning::cholesky;
 
 // LAPACK is used if the BLAS computes products: if it was selected explicitly, and on macOS, where Accelerate uses a
 // matrix unit that other code cannot reach. On one thread of an EPYC with AVX-512, float32 matrices of 256, 512 and

@@ -1,6 +1,7 @@
 #include "eigh.h"
 
 #include "eigh_lapack.h"
+#include "tuning.h"
 
 #include <limits>
 #include <numeric>
@@ -9,22 +10,9 @@ using namespace orchard;
 
 namespace {
 
-// The number of sweeps, and of rotations in multiples of n, that are buffered before they are applied to the
-// eigenvectors. Rows and rotations stay in a cache while they are applied.
-constexpr int64_t kept_sweeps = 512, kept_rotations = 64;
-// The number of matrix elements that one task of a reduction step processes.
-constexpr int64_t task_elements = 1 << 15;
-// The size from which LAPACK's syevd is faster, if a LAPACK was found: with eigenvectors, and without. Measured against
-// OpenBLAS 0.3.21 on two threads of a processor with AVX-512.
-template <class T> constexpr int64_t lapack_size = sizeof(T) == 8 ? 256 : 192;
-template <class T> constexpr int64_t lapack_size_of_values = 256;
+using namespace tuning::eigh;
 // LAPACK's workspace length, 2 n², must fit an int.
 constexpr int64_t largest_for_lapack = 30000;
-
-// Computing at least this many matrices in the lanes of vectors takes no longer than one by one. Measured with AVX-512.
-constexpr int64_t least_lanes(int64_t n) { return n <= 32 ? 4 : 8; }
-// The smallest matrix whose computation several threads share.
-constexpr int64_t smallest_shared = 96;
 
 // Divides the scratch memory for one matrix among its arrays.
 template <class T> class Workspace {

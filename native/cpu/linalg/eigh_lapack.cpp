@@ -5,16 +5,14 @@
 
 #include "blocked_qr.h"
 #include "signs.h"
+#include "tuning.h"
 
 #include <optional>
 
 namespace orchard {
 namespace {
 
-// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 2.8 against 4.1 ms for 256
-// rows.
-constexpr int64_t one_thread_size = 320;
-constexpr int64_t rows_of_task = 64;
+using namespace tuning::eigh_lapack;
 
 // Writes the transpose to another array.
 template <class T> void turn(const T *from, int64_t n, T *to) {

@@ -12,13 +12,11 @@
 
 #include "../lapack.h"
 #include "batches.h"
+#include "tuning.h"
 
 namespace orchard {
 
-// The gap, in elements, between a matrix and a routine's workspace. If two arrays are a multiple of the page size
-// apart, loads from one wait for stores to the other: eigh of 256 rows takes 2.75 ms with the gap and took 3.03 ms
-// without.
-constexpr int64_t between_arrays = 272;
+using tuning::passes::between_arrays;
 
 // Matrices for LAPACK: their count, the approximate operations and the scratch elements of each, and whether the
 // library is at least as fast with one thread as with several.

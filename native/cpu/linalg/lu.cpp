@@ -2,6 +2,7 @@
 
 #include "batches.h"
 #include "lu_blocked.h"
+#include "tuning.h"
 
 #include <numeric>
 #include <optional>
@@ -10,12 +11,7 @@ using namespace orchard;
 
 namespace {
 
-// Up to this size, a matrix is eliminated as a whole, together with the right-hand sides of its system.
-constexpr int64_t small_size = 64;
-// Matrices up to this size are computed one per vector lane, if there are at least `lanes_batch`.
-constexpr int64_t lanes_size = 32, lanes_batch = 3;
-// From this size on, all threads share each matrix if the batch has fewer matrices than threads.
-constexpr int64_t shared_size = 256;
+using namespace tuning::lu;
 
 // Matrices to factor and systems to solve. If `b` is null, B is the identity matrix. Results whose pointers are null
 // are not stored.

@@ -6,11 +6,11 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "lu.h"
+#include "tuning.h"
 
 namespace orchard {
 
-// The number of columns that are eliminated as one panel.
-constexpr int64_t lu_panel_columns = 64;
+using namespace tuning::lu_panels;
 
 // The size of a copy of such a panel and of the scratch memory for its elimination, in elements.
 constexpr int64_t lu_panel_elements(int64_t rows) { return padded(rows) * (lu_panel_columns + lu_unit); }
@@ -76,9 +76,9 @@ public:
 private:
   // Each task solves whole vectors of columns, so the result does not depend on the number of threads.
   static void substitute_leaf(const Substitution<T> &system) {
-    constexpr int64_t operations_of_task = 1 << 18, unit = 64;
-    const int64_t columns = operations_of_task / std::max<int64_t>(1, system.n * system.n) / unit * unit;
-    parallel_for(system.columns, std::max(columns, unit), [&](int64_t begin, int64_t end) {
+    const int64_t area = std::max<int64_t>(1, system.n * system.n);
+    const int64_t columns = operations_of_solve / area / columns_of_line * columns_of_line;
+    parallel_for(system.columns, std::max(columns, columns_of_line), [&](int64_t begin, int64_t end) {
       Substitution<T> part = system;
       part.b += begin;
       part.columns = end - begin;
@@ -86,7 +86,6 @@ private:
     });
   }
 
-  static constexpr int64_t copied_rows = 512; // rows of a panel that one task copies
   static int64_t half_of(int64_t size) { return padded(size / 2); }
 
   int64_t factorize_panel(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {

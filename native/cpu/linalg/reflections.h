@@ -4,14 +4,11 @@
 #pragma once
 
 #include "matrices.h"
+#include "tuning.h"
 
 namespace orchard {
 
-// The number of columns in a block. It is small if the matrix has few columns, since the factorization within a block
-// is not blocked.
-constexpr int64_t narrow_block = 8, wide_block = 32;
-// The number of columns that are multiplied by a block at once.
-constexpr int64_t tile_columns = 64;
+using tuning::qr::narrow_block, tuning::qr::wide_block, tuning::qr::tile_columns;
 // The number of elements in two of the widest vectors.
 constexpr int64_t copied_columns = 32;
 

@@ -1,5 +1,6 @@
 #include "svd_lapack.h"
 #include "svd_tall.h"
+#include "tuning.h"
 
 using namespace orchard;
 
@@ -18,10 +19,7 @@ template <class T> void factorize_all(const SvdBatch<T> &batch) {
   });
 }
 
-// Matrices up to this size are computed one per vector lane, if the batch fills at least 1 / least_part_of_lanes of the
-// lanes.
-constexpr int64_t lanes_size = 32;
-constexpr int64_t least_part_of_lanes = 2;
+using namespace tuning::svd;
 
 template <class T> bool is_for_lanes(const SvdBatch<T> &batch) {
   return batch.small() <= lanes_size && batch.count * least_part_of_lanes >= svd_lanes_kernels().of<T>().lanes;
@@ -40,9 +38,6 @@ template <class T> void factorize_lanes(const SvdBatch<T> &batch) {
                           batch.finish(at, svd_kernels().of<T>().factorize(batch.problem(at, alone)));
                     });
 }
-
-// If one side of a matrix is at least this many times as long as the other, a QR factorization first is faster.
-constexpr int64_t tall_ratio = 2;
 
 template <class T> void factorize(const SvdBatch<T> &batch) {
   if (batch.count == 0) return;

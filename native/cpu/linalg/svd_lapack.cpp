@@ -1,6 +1,7 @@
 #include "svd_lapack.h"
 
 #include "signs.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -10,9 +11,7 @@ namespace {
 // small singular values. Rotations keep these digits, so they are used for smaller matrices. Up to most_size, workspace
 // lengths fit an int.
 constexpr int64_t least_size = 33, most_size = 20000;
-// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 5.5 against 7.8 ms for 256 x
-// 256.
-constexpr int64_t one_thread_size = 256;
+using tuning::svd::one_thread_size;
 
 // LAPACK sees a row-major matrix as its transpose, Aᵀ = V Σ Uᵀ: its U is Vᵀ here, and its Vᵀ is U.
 template <class T> class Gesdd {

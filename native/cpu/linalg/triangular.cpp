@@ -2,17 +2,13 @@
 
 #include "batches.h"
 #include "lapack.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t columns_of_task = 64;
-
-// For fewer operations, a call of a BLAS takes longer than solving here.
-constexpr int64_t lapack_operations = 1 << 10;
-// Up to these sizes, systems are solved one per vector lane, if the batch fills half a vector.
-constexpr int64_t lanes_size = 32, lanes_columns = 64;
+using namespace tuning::triangular;
 
 template <class T> struct Problem {
   const T *factors, *sides;

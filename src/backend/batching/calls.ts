@@ -18,7 +18,8 @@ import {
 import { bytesOf } from "../../tensor/dtype.ts";
 import type { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { empty, executeInto, executeMany } from "../dispatch.ts";
+import { empty } from "../allocation.ts";
+import { executeInto, executeMany } from "../dispatch.ts";
 import { type LiftedCall, type Lifting, liftBatched } from "../lifted.ts";
 import { primitiveOf } from "../primitive.ts";
 import { type Crossing, crossBy } from "./examples.ts";

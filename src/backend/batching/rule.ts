@@ -2,7 +2,8 @@
 import type { DType } from "../../tensor/dtype.ts";
 import { broadcastStrides, isRowMajor, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { executeMany, type OutputSpec } from "../dispatch.ts";
+import type { OutputSpec } from "../allocation.ts";
+import { executeMany } from "../dispatch.ts";
 import { primitiveOf } from "../primitive.ts";
 
 /** An operand of a call. If it is batched, its first axis has the examples. */

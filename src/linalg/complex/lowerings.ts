@@ -1,9 +1,10 @@
 /** Lowerings of linear algebra: implementations of its primitives for complex matrices. */
 
 import { noGrad } from "../../autograd/modes.ts";
+import type { OutputSpec } from "../../backend/allocation.ts";
 import type { Primitive } from "../../backend/backend.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
-import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
+import { executeMany } from "../../backend/dispatch.ts";
 import { primitiveOf } from "../../backend/primitive.ts";
 import { lastElement } from "../../core/collections.ts";
 import type { Operands } from "../../core/operands.ts";

@@ -1,5 +1,6 @@
 import { needsGradient, record } from "../../autograd/record.ts";
-import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
+import type { OutputSpec } from "../../backend/allocation.ts";
+import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { lastElement } from "../../core/collections.ts";
 import { flag } from "../../core/kinds.ts";

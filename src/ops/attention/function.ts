@@ -2,7 +2,8 @@
 
 import { enableGrad, isGradEnabled } from "../../autograd/modes.ts";
 import { AutogradError } from "../../autograd/node.ts";
-import { executeMany, type OutputSpec } from "../../backend/dispatch.ts";
+import type { OutputSpec } from "../../backend/allocation.ts";
+import { executeMany } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, withBackend } from "../../backend/policy.ts";
 import { keysOf } from "../../core/records.ts";

@@ -4,8 +4,10 @@
  * the rooms and `flashAttention`, without the overhead of separate calls. q8_0 blocks are unpacked one tile at a time
  * rather than all at each step.
  */
+
+import { empty } from "../../backend/allocation.ts";
 import { searchedFor } from "../../backend/anomaly.ts";
-import { empty, executeInto } from "../../backend/dispatch.ts";
+import { executeInto } from "../../backend/dispatch.ts";
 import { isAnyInUse } from "../../backend/overrides.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { definePrimitive } from "../../backend/primitive.ts";

@@ -1,7 +1,8 @@
 /** The parts and conjugates of complex numbers, with gradients. They use copies only, since casts depend on them. */
 import { setConj } from "../../autograd/conjugate.ts";
 import { record } from "../../autograd/record.ts";
-import { empty, executeInto } from "../../backend/dispatch.ts";
+import { empty } from "../../backend/allocation.ts";
+import { executeInto } from "../../backend/dispatch.ts";
 import { primitiveOf } from "../../backend/primitive.ts";
 import { type ComplexDType, complexDType } from "../../tensor/dtype.ts";
 import { isComplexTensor, type Part, plane } from "../../tensor/planes.ts";

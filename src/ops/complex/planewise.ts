@@ -1,7 +1,8 @@
 /** Lowerings of primitives that move, add or select elements: they run on the real and on the imaginary parts. */
 import { noGrad } from "../../autograd/modes.ts";
+import { empty, type OutputSpec } from "../../backend/allocation.ts";
 import { type ComplexCall, defineLowering } from "../../backend/complex.ts";
-import { empty, executeInto, executeMany, type OutputSpec } from "../../backend/dispatch.ts";
+import { executeInto, executeMany } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Complex, type ComplexDType, complexDType, isComplex, realDType } from "../../tensor/dtype.ts";
 import { isComplexTensor, type Part, plane, realView } from "../../tensor/planes.ts";

@@ -1,5 +1,6 @@
+import { empty } from "../../backend/allocation.ts";
 import type { Primitive } from "../../backend/backend.ts";
-import { empty, execute, executeInto } from "../../backend/dispatch.ts";
+import { execute, executeInto } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { choice, flag, text } from "../../core/kinds.ts";
 import { named } from "../../core/parameters.ts";

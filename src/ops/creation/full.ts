@@ -1,4 +1,4 @@
-import { empty as allocate } from "../../backend/dispatch.ts";
+import { empty as allocate } from "../../backend/allocation.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type DType, integerRange, isInteger } from "../../tensor/dtype.ts";

@@ -1,5 +1,5 @@
+import { allocate } from "../../backend/allocation.ts";
 import { captureConstant } from "../../backend/capture.ts";
-import { allocate } from "../../backend/dispatch.ts";
 import { encoderOf } from "../../backend/reference/elements.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";

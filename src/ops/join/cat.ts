@@ -1,5 +1,5 @@
 import { needsGradient, record } from "../../autograd/record.ts";
-import { emptyFor } from "../../backend/dispatch.ts";
+import { emptyFor } from "../../backend/allocation.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";

@@ -1,5 +1,6 @@
 import { needsGradient, record } from "../../autograd/record.ts";
-import { checkElements, emptyFor, execute, underName } from "../../backend/dispatch.ts";
+import { emptyFor } from "../../backend/allocation.ts";
+import { checkElements, execute, underName } from "../../backend/dispatch.ts";
 import type { NameOf } from "../../backend/enumeration.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { firstBackend } from "../../backend/registry.ts";

@@ -1,6 +1,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { emptyFor, execute } from "../../backend/dispatch.ts";
+import { emptyFor } from "../../backend/allocation.ts";
+import { execute } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axes as axesKind, either, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";

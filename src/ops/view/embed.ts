@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { empty } from "../../backend/dispatch.ts";
+import { empty } from "../../backend/allocation.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import type { Shape } from "../../tensor/shape.ts";

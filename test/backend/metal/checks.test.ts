@@ -1,6 +1,6 @@
 /** An error that the device finds later affects the tensors that depend on it, and nothing else. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { forgetFailures } from "../../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../../src/backend/failure.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withStrict } from "../../../src/backend/policy.ts";
 import * as orchard from "../../../src/index.ts";

@@ -1,6 +1,6 @@
 /** Kernels called with tensors: rejected arguments, failures of Metal, and that nothing leaks. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import { forgetFailures } from "../../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../../src/backend/failure.ts";
 import {
   add,
   codepaths,

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
-import { forgetFailures } from "../../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../../src/backend/failure.ts";
 import { type FaultKind, metalContext } from "../../../src/backend/metal/context.ts";
 import { setBackend, withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";

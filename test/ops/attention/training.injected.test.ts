@@ -1,7 +1,7 @@
 /** A model of two attention layers learns the same while Metal fails in various ways, step after step. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
-import { forgetFailures } from "../../../src/backend/dispatch.ts";
+import { forgetFailures } from "../../../src/backend/failure.ts";
 import { type FaultKind, metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
