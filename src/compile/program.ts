@@ -128,7 +128,21 @@ export class Program implements ProgramFacts {
       places: places.map(({ call, at }) => this.starts[call] + at),
     }));
     const performed = calls.filter((_, at) => this.needed.has(at));
-    this.bytesMoved = { plain: movedBytes(calls, new Set()), fused: movedBytes(performed, local) };
+    this.bytesMoved = {
+      plain: movedBytes(calls, new Set(), new Map()),
+      fused: movedBytes(performed, local, this.cachedResults()),
+    };
+  }
+
+  /** Returns the product's result for each call of an epilogue, which reads it from a cache. */
+  private cachedResults(): Map<RecordedCall, Entry> {
+    const epilogues = this.fusions.filter(({ startsWithProduct }) => startsWithProduct);
+    return new Map(
+      epilogues.flatMap(({ calls: [product, ...rest], links }) => {
+        const result = this.calls[product].operands[links[0].result]!;
+        return rest.map((call) => [this.calls[call], result] as const);
+      }),
+    );
   }
 
   private placeBlocks(): number {
@@ -237,9 +251,15 @@ const outcome = { status: 0, call: 0 };
 
 type Native = ReturnType<typeof cpuLibrary>["native"];
 
-/** Returns the bytes of the operands of calls, except for those in buffers of a chain. */
-function movedBytes(calls: readonly RecordedCall[], local: ReadonlySet<Entry>): number {
+/** Returns the bytes of the operands of calls, except for those in buffers of a chain, and cached ones. */
+function movedBytes(
+  calls: readonly RecordedCall[],
+  local: ReadonlySet<Entry>,
+  cached: ReadonlyMap<RecordedCall, Entry>,
+): number {
   let bytes = 0;
-  for (const { operands } of calls) for (const entry of operands) if (entry && !local.has(entry)) bytes += entry.bytes;
+  for (const call of calls)
+    for (const entry of call.operands)
+      if (entry && !local.has(entry) && entry !== cached.get(call)) bytes += entry.bytes;
   return bytes;
 }

@@ -94,6 +94,9 @@ test("a linear layer, its activation and a residual are one call, also in a save
     for (let call = 0; call < 3; call++) compiled(...given);
   });
   expect(compiled.explain()).toContain("matmul + unary + binary");
+  // three accesses less: gelu reads the product from a cache, and the sum reads what gelu wrote to a buffer
+  const [bytes, fused] = /(\d+) bytes of operands, (\d+) with/.exec(compiled.explain())!.slice(1).map(Number);
+  expect(bytes! - fused!).toBe(3 * 4 * 64 * 256);
   const path = join(folder, "epilogue.program");
   await compiled.save(path);
   const loaded = loadProgram(path);
