@@ -63,3 +63,8 @@ test("notes of DINOv2 with registers have no effect", () => {
   const notes = { interpolate_antialias: true, interpolate_offset: 0 };
   expect(described(notes).description).toEqual(described({}).description);
 });
+
+test("the error for the adapters of Jina Embeddings v3 says which files load", () => {
+  const config = { lora_adaptations: ["retrieval.query"], lora_rank: 4, position_embedding_type: "rotary" };
+  expect(() => describeEncoderConfig("test", "xlm-roberta", config)).toThrow(/lora_adaptations.*jina_embeddings_v3/);
+});
