@@ -223,7 +223,7 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   stablelm: ["rope_pct"],
   // training
   opt: ["layerdrop", "init_std"],
-  granitemoehybrid: ["mamba_chunk_size", "init_method"],
+  granitemoehybrid: ["mamba_chunk_size", "init_method", "logits_to_keep"],
   mamba2: [
     "time_step_rank",
     "time_step_min",
@@ -238,7 +238,10 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
     "time_step_scale",
   ],
   // MPT's classes have no learned positions, and a hidden size of four times the width
-  mpt: ["expansion_ratio", "learned_pos_emb", "init_device", "embedding_fraction"],
+  mpt: [
+    ...["expansion_ratio", "learned_pos_emb", "embedding_fraction"],
+    ...["init_config", "init_device", "tokenizer_name", "verbose"],
+  ],
   // multi-token prediction and the precision of states, in files from the hub
   qwen3_5_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
@@ -299,6 +302,7 @@ const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   deepseek_v2: { scoring_func: "softmax", moe_layer_freq: 1 },
   kimi_linear: { moe_router_activation_func: "sigmoid", moe_layer_freq: 1, use_grouped_topk: true },
   ernie4_5: { use_rmsnorm: true },
+  gptj: { rotary: true, scale_attn_weights: true },
   ernie4_5_moe: { use_bias: false, use_rmsnorm: true },
   granitemoehybrid: { normalization_function: "rmsnorm" },
   cohere2: {

@@ -1,9 +1,10 @@
 /** Keys of published configs that `transformers` 5.23 ignores, and an older form of CLIP's parts. */
 import { expect, test } from "bun:test";
 import { describeEncoderConfig } from "../../../../src/nn/models/loading/encoder/describe.ts";
+import { describeEncoderDecoder } from "../../../../src/nn/models/loading/encoder_decoder/describe.ts";
 import { describeConfig } from "../../../../src/nn/models/loading/hugging_face.ts";
 import { Settings } from "../../../../src/nn/models/loading/settings.ts";
-import { describeDual } from "../../../../src/nn/models/loading/vision/describe.ts";
+import { describeDual, describeVision } from "../../../../src/nn/models/loading/vision/describe.ts";
 
 /** By `model_type`. */
 const decoders = {
@@ -17,6 +18,9 @@ const decoders = {
   },
   lfm2: { theta: 1e6, num_heads: 8, block_dim: 64, use_pos_enc: true },
   stablelm: { rope_pct: 0.25 },
+  granitemoehybrid: { logits_to_keep: 0, mamba_chunk_size: 256 },
+  gptj: { rotary: true, scale_attn_weights: true },
+  mpt: { init_config: { name: "kaiming_normal_", verbose: 0 }, tokenizer_name: "gpt-neox-20b", verbose: 0 },
 } as const;
 
 test.each(Object.entries(decoders))("notes in configs of %s have no effect", (name, notes) => {
@@ -46,4 +50,21 @@ test("the older text_config_dict and vision_config_dict of CLIP replace the part
   expect(described(older)).toEqual(described({ text_config: text, vision_config: vision }));
   expect(described(parts).description.textPooling).toEqual({ kind: "largest" });
   expect(described(older).description.textPooling).toEqual({ kind: "end", token: 49_407 });
+});
+
+test("notes of the distillation of BART have no effect", () => {
+  const stored = { hasTables: false, hasOtherTables: false, hasHead: false, hasLogitsBias: false };
+  const described = (notes: object) => describeEncoderDecoder("bart", settingsOf(notes), stored);
+  expect(described({ replacing_rate: 0, save_step: 58, student_encoder_layers: 12 })).toEqual(described({}));
+});
+
+test("notes of DINOv2 with registers have no effect", () => {
+  const described = (notes: object) => describeVision("dinov2_with_registers", settingsOf(notes), () => true);
+  const notes = { interpolate_antialias: true, interpolate_offset: 0 };
+  expect(described(notes).description).toEqual(described({}).description);
+});
+
+test("the error for the adapters of Jina Embeddings v3 says which files load", () => {
+  const config = { lora_adaptations: ["retrieval.query"], lora_rank: 4, position_embedding_type: "rotary" };
+  expect(() => describeEncoderConfig("test", "xlm-roberta", config)).toThrow(/lora_adaptations.*jina_embeddings_v3/);
 });

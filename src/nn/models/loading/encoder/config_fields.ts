@@ -217,6 +217,12 @@ const unused: Readonly<Partial<Record<EncoderName, readonly string[]>>> = {
  */
 export function completedEncoder(name: EncoderName, given: Settings): Settings {
   const config = withoutCustomKeys(name, given);
+  if (config.get("lora_adaptations") !== undefined)
+    throw config.refused(
+      "unsupportedConfig",
+      "lora_adaptations: adapters of tasks are not supported; load a folder of model_type jina_embeddings_v3, or a " +
+        "GGUF file of jina-bert-v3",
+    );
   const [fields, names] = [encoderFields[name], otherNames[name] ?? {}];
   const isKnown = (key: string) =>
     Object.hasOwn(fields, key) ||

@@ -30,6 +30,8 @@ const withoutEffect: ReadonlySet<string> = new Set([
   "dense_act_fn",
   "is_gated_act",
   "scale_decoder_outputs",
+  // distillation
+  ...["replacing_rate", "save_step", "student_encoder_layers", "student_decoder_layers"],
   "normalize_before",
   "normalize_embedding",
   "add_bias_logits",

@@ -1,5 +1,5 @@
 /**
- * Opens a GGUF file of T5, FLAN-T5, mT5 or UMT5, or of the encoder of one, as llama.cpp's `convert_hf_to_gguf.py` writes
+ * Opens a GGUF file of T5, FLAN-T5, mT5 or UMT5, or of an encoder alone, as llama.cpp's `convert_hf_to_gguf.py` writes
  * it.
  */
 import type { GgufReader } from "../../../../io/gguf/file.ts";

@@ -247,6 +247,8 @@ export const visionNotes: ReadonlySet<string> = new Set([
   "pos_embed_jitter",
   "pos_embed_rescale",
   "stage_names",
+  "interpolate_antialias",
+  "interpolate_offset",
   "out_features",
   "projection_dropout",
   "layer_scale_init_value",
