@@ -6,7 +6,7 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 // Shorter vectors are summed one element after the other, since clearing and adding the lanes would take longer.
-constexpr int64_t shortest_with_lanes = 24;
+constexpr int64_t shortest_with_lanes = 48;
 
 template <class T>
 void sum_short(RowPair function, const T *a, const T *b, int64_t count, double eps, RowPairSums &sums) {

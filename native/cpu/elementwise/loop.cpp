@@ -16,11 +16,12 @@ namespace {
 
 // Elements that are not dense are copied in pieces that fit in the L1 cache.
 constexpr int64_t tile = 512;
-constexpr int64_t widest = 8;               // bytes of an element
-constexpr int64_t shortest_run = 32;        // shorter ones are gathered to tiles
-constexpr int64_t longest_gathered = 64;    // elements of a run that is gathered with others like it
-constexpr int64_t fewest_transposed = 1024; // minimum elements for which blocks pay off
-constexpr int64_t fewest_in_block = 64;     // minimum elements for which starting a kernel pays off
+constexpr int64_t widest = 8;                  // bytes of an element
+constexpr int64_t shortest_run = 96;           // shorter ones are gathered to tiles
+constexpr int64_t shortest_beside_column = 32; // of 4 bytes, where an operand repeats one element along each run
+constexpr int64_t longest_gathered = 64;       // elements of a run that is gathered with others like it
+constexpr int64_t fewest_transposed = 1024;    // minimum elements for which blocks pay off
+constexpr int64_t fewest_in_block = 64;        // minimum elements for which starting a kernel pays off
 
 // A result of at least this many bytes is written with nontemporal stores: the caches would evict it before it is read.
 constexpr int64_t streamed = 16 << 20;
@@ -120,16 +121,24 @@ int64_t Loop::period_of(const LoopOperand &operand) const {
 // along it are read in place, and an element that is broadcast along it is written to a buffer once.
 bool Loop::goes_by_runs(const View *views) const {
   const int inner = rank_ - 1, last = operands_ - 1;
-  if (rank_ < 2 || shape_[inner] < shortest_run) return false;
+  if (rank_ < 2 || shape_[inner] < shortest_beside_column) return false;
   const Target target = target_of(views[last]);
   if (target == Target::scattered) return false;
   if (target == Target::streamed && shape_[inner] * views[last].size() % stream_line != 0) return false;
   bool has_rows = false, has_columns = false;
+  int64_t widest_element = 1;
   for (int i = 0; i < last; i++) {
+    widest_element = std::max(widest_element, views[i].size());
     if (views[i].layout != Layout::strided) continue;
     const int64_t stride = operand_[i].strides[inner];
     if (stride != 0 && stride != 1) return false;
     (stride == 0 ? has_columns : has_rows) = true;
+  }
+  if (shape_[inner] < shortest_run) { // filling tiles with such elements takes longer than starting the runs
+    const int64_t least = widest_element == 4   ? shortest_beside_column
+                          : widest_element == 8 ? 2 * shortest_beside_column
+                                                : shortest_run;
+    return has_columns && shape_[inner] >= least;
   }
   return has_columns || (has_rows && target == Target::in_place);
 }

@@ -30,8 +30,7 @@ template <class T> double factor_of(const Margin<T> &call, int64_t target) {
 }
 
 // Returns the loss of a row. If `gradient` is given, also writes the row's gradient times `scale` there.
-template <class T>
-double single_target(const Margin<T> &call, const T *x, int64_t target, double scale, T *gradient) {
+template <class T> double single_target(const Margin<T> &call, const T *x, int64_t target, double scale, T *gradient) {
   const double least = call.margin - double(x[target]), factor = factor_of(call, target);
   double loss = 0, slope = 0;
   for (int64_t j = 0; j < call.classes; j++) {

@@ -139,8 +139,8 @@ template <class T> void sample(const GridSampleBlock &block, const Operands &ope
   const int64_t pixels = scratch_product({down.size, across.size});
   const T *x = operands.inputs<T>(
       0, block.offsets[0], Extent(pixels).along(channels, pixels).along(batch, scratch_product({channels, pixels})));
-  const T *grid = operands.inputs<T>(1, block.offsets[1],
-                                     Extent(2).along(places, 2).along(batch, scratch_product({2, places})));
+  const T *grid =
+      operands.inputs<T>(1, block.offsets[1], Extent(2).along(places, 2).along(batch, scratch_product({2, places})));
   T *out = operands.results<T>(
       2, block.offsets[2], Extent(places).along(channels, places).along(batch, scratch_product({channels, places})));
   parallel_for(batch * places, std::max<int64_t>(1, task_steps / (16 + 4 * channels)), [&](int64_t begin, int64_t end) {

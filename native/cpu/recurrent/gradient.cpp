@@ -67,28 +67,13 @@ public:
     std::fill_n(later.data(), states, T(0));
     for (int64_t count = steps_ - 1; count >= 0; count--) {
       const int64_t step = step_at(count), previous = count > 0 ? step_at(count - 1) : -1;
-      kernel_.step[static_cast<int>(kind_)]({batch_,
-                                             size_,
-                                             data_[products] + step * batch_ * width_,
-                                             gates_at(step),
-                                             is_gru() ? sums_at(step) : nullptr,
-                                             previous < 0 ? data_[hidden] : data_[out] + previous * states,
-                                             data_[out] + step * states,
-                                             previous < 0 ? data_[cell] : cells.data() + previous * states,
-                                             cells.data() + step * states,
-                                             data_[of_out] + step * states,
-                                             later.data(),
-                                             data_[of_cell],
-                                             direct.data()});
-      multiply({dtype_,
-                batch_,
-                size_,
-                width_,
-                1,
-                is_gru() ? 1.0 : 0.0,
-                matrix(sums_at(step), width_),
-                matrix(data_[weight], size_),
-                matrix(count > 0 ? later.data() : data_[of_hidden], size_),
+      kernel_.step[static_cast<int>(kind_)](
+          {batch_, size_, data_[products] + step * batch_ * width_, gates_at(step), is_gru() ? sums_at(step) : nullptr,
+           previous < 0 ? data_[hidden] : data_[out] + previous * states, data_[out] + step * states,
+           previous < 0 ? data_[cell] : cells.data() + previous * states, cells.data() + step * states,
+           data_[of_out] + step * states, later.data(), data_[of_cell], direct.data()});
+      multiply({dtype_, batch_, size_, width_, 1, is_gru() ? 1.0 : 0.0, matrix(sums_at(step), width_),
+                matrix(data_[weight], size_), matrix(count > 0 ? later.data() : data_[of_hidden], size_),
                 is_gru() ? matrix(direct.data(), size_) : Matrix{}});
     }
   }

@@ -22,16 +22,16 @@ struct RecurrentGradientBlock {
 // by the gradients of their sums; for a GRU, `sums` are replaced by gradients.
 template <class T> struct RecurrentGradientStep {
   int64_t batch, size;
-  const T *inputs;         // products of the inputs, of a GRU
-  T *gates, *sums;         // [batch, width]
-  const T *before;         // the states before the step
-  const T *after;          // and after it
-  const T *cell_before;    // of an LSTM
-  const T *cell_after;     //
-  const T *gradient;       // of the states after it, by later losses
-  const T *of_later;       // and by later steps
-  T *of_cell;              // of the cells: after the step, then before it
-  T *direct;               // of the states before a GRU's step, without those by the sums
+  const T *inputs;      // products of the inputs, of a GRU
+  T *gates, *sums;      // [batch, width]
+  const T *before;      // the states before the step
+  const T *after;       // and after it
+  const T *cell_before; // of an LSTM
+  const T *cell_after;  //
+  const T *gradient;    // of the states after it, by later losses
+  const T *of_later;    // and by later steps
+  T *of_cell;           // of the cells: after the step, then before it
+  T *direct;            // of the states before a GRU's step, without those by the sums
 };
 
 template <class T> struct RecurrentGradientKernel {

@@ -18,9 +18,7 @@ constexpr int64_t grain = 1 << 13; // elements
 // An element's key, and its index to order equal elements. 32-bit keys and indices share a word, which compares faster.
 struct KeyAndIndex {
   uint64_t key, index;
-  bool operator<(const KeyAndIndex &other) const {
-    return key != other.key ? key < other.key : index < other.index;
-  }
+  bool operator<(const KeyAndIndex &other) const { return key != other.key ? key < other.key : index < other.index; }
 };
 inline void set(uint64_t &entry, uint64_t key, uint64_t index) { entry = key << 32 | index; }
 inline void set(KeyAndIndex &entry, uint64_t key, uint64_t index) { entry = {key, index}; }
@@ -63,9 +61,9 @@ void median(const MedianBlock &block, Operands operands) {
         using T = typename decltype(type)::type;
         for (int64_t slice = begin; slice < end; slice++) {
           const T *first = reinterpret_cast<const T *>(x) + slices.nest.offset(0, slice);
-          const int64_t at = is_short ? middle_of(first, slices.along[0], length, skips_nan, entries)
-                                      : middle_of(first, slices.along[0], length, skips_nan,
-                                                  reinterpret_cast<KeyAndIndex *>(entries));
+          const int64_t at =
+              is_short ? middle_of(first, slices.along[0], length, skips_nan, entries)
+                       : middle_of(first, slices.along[0], length, skips_nan, reinterpret_cast<KeyAndIndex *>(entries));
           reinterpret_cast<T *>(values)[slice] = first[at * slices.along[0]];
           indices[slice] = at;
         }

@@ -7,7 +7,7 @@ import { axes as axesKind, either, listOf, someNumber } from "../../core/kinds.t
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { normalizeAxis } from "../../tensor/shape.ts";
+import { elementCount, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { copyInto } from "../copy/copy.ts";
@@ -69,10 +69,19 @@ const rollParameters = parameters("roll", {
 
 /** Rolls each axis by its shift. */
 function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tensor<D> {
-  const output = x.size > 0 && hasPadKernel(x) ? inOnePass(x, shifts) : inBlocks(x, shifts);
+  const output = x.size > 0 && goesAtOnce(x, shifts) && hasPadKernel(x) ? inOnePass(x, shifts) : inBlocks(x, shifts);
   const back = shifts.map((shift) => -shift);
   record("roll", [x], [output], [], ([gradient]) => [rolled(gradient, back)]);
   return output;
+}
+
+/** Many shorter rows are copied faster in blocks, one for each part of a row. */
+const [SHORT, MANY] = [32, 1 << 14];
+
+/** Whether rows, from the last axis that is rolled on, are long or few. */
+function goesAtOnce({ shape, size }: Tensor, shifts: readonly number[]): boolean {
+  const last = shifts.findLastIndex((shift, axis) => modulo(shift, shape[axis]) !== 0);
+  return size <= MANY || elementCount(shape.slice(Math.max(last, 0))) >= SHORT;
 }
 
 /** Rolling an axis is circular padding before it that removes as many elements after it. */
