@@ -57,29 +57,33 @@ function makeStep(name: string, zeroes: string) {
 const listOf = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_, each) => (orchard.Tensor.isTensor(each) ? each.toArray() : each)));
 
-/** Runs 50 steps with a cosine schedule, and returns every loss and all state at the end. */
-function train(name: string, zeroes: string, isCompiled: boolean) {
+/** Fewer in usual runs on metal, which is simulated: every fourth step has labels of the same alignment. */
+const stepsOn = (backend: (typeof backends)[number]): number =>
+  backend === "metal" ? repeats({ usual: 25, all: 50 }) : 50;
+
+/** Runs steps with a cosine schedule, and returns every loss and all state at the end. */
+function train(name: string, zeroes: string, isCompiled: boolean, steps: number) {
   const { model, optimizer, step } = makeStep(name, zeroes);
   const compiled = compile(step, { state: [model, optimizer] });
   const run: Step = isCompiled ? compiled : step;
-  const schedule = optim.cosineWithWarmup({ warmup: 5, total: 50 });
+  const schedule = optim.cosineWithWarmup({ warmup: 5, total: steps });
   manualSeed(2);
   const results: unknown[] = [];
   const data = randn([64, 6]);
   const labels = randint(0, 3, [64]);
-  for (let at = 0; at < 50; at++) {
+  for (let at = 0; at < steps; at++) {
     optimizer.scaleLearningRate(schedule(at));
     const first = (at * 7) % 48; // each batch is a view at another offset
     results.push(listOf(run(data.narrow(0, first, 16), labels.narrow(0, first, 16))));
   }
   const gradients = model.parameters().map(({ grad }) => grad?.toArray() ?? null);
   const after = randn([3]).toArray(); // the generator's state is the same as after plain steps
-  const steps = optimizer.slots.map((slot) => slot.steps);
-  const result = [results, listOf(model.stateDict()), listOf(optimizer.stateDict()), gradients, after, steps];
+  const updates = optimizer.slots.map((slot) => slot.steps);
+  const result = [results, listOf(model.stateDict()), listOf(optimizer.stateDict()), gradients, after, updates];
   return { result, explained: compiled.explain() };
 }
 
-describe("50 compiled steps with a schedule, dropout, running statistics and clipped gradients", () => {
+describe("compiled steps with a schedule, dropout, running statistics and clipped gradients", () => {
   const cases = backends.flatMap((backend) =>
     Object.keys(optimizers).map((name, at) => [backend, name, ["before", "after", "never"][at % 3]] as const),
   );
@@ -88,12 +92,13 @@ describe("50 compiled steps with a schedule, dropout, running statistics and cli
   test.each(usually(cases, isUsual))(
     "%s: %s is bit-identical to plain steps, gradients zeroed %s the step",
     (backend, name, zeroes) => {
-      const both = () => [train(name, zeroes, true), train(name, zeroes, false)] as const;
+      const steps = stepsOn(backend);
+      const both = () => [train(name, zeroes, true, steps), train(name, zeroes, false, steps)] as const;
       const [compiled, plain] = orchard.withBackend(backend, both);
       expect(compiled.result).toEqual(plain.result);
       const replays = [...compiled.explained.matchAll(/(\d+) replays/g)].map(([, count]) => Number(count));
       // on metal, the four alignments of the labels in int64 have separate programs
-      const least = backend === "metal" ? 41 : 45;
+      const least = steps - (backend === "metal" ? 9 : 5);
       expect(replays.reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(least);
     },
   );

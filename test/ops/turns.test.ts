@@ -44,7 +44,7 @@ describe.each([
     expect(new Set(halves.map(({ inputs }) => inputs[0].layout))).toEqual(new Set(layouts));
   });
 
-  test("gradients are compared in every dtype, in half precision for every second group, which each backend runs", () => {
+  test("gradients are compared in every dtype, in half precision for every second group, on each backend", () => {
     for (const dtype of ["float64", "float32"] as const)
       expect([...gradientsIn(row, dtype, false)]).toEqual([...samples]);
     const halves = (["float16", "bfloat16"] as const).map((dtype) => [...gradientsIn(row, dtype, false)]);

@@ -3,10 +3,10 @@
  * contiguous operands, so they need one sample of each group. A row's first dtype runs every group; of several groups,
  * each other dtype runs every second on metal and reference, and neighboring dtypes run different ones. Hence every
  * shape and option runs in several dtypes, and every dtype runs in every layout. Metal's software device is slow,
- * because the checker watches every access: there each dtype runs a third of a group. The reference backend has one loop
- * for all sizes, layouts and dtypes: there each dtype except the first runs a third of a group, without groups of many
- * elements. The cpu backend runs every sample, but compares gradients in half precision only for every second group. An
- * exhaustive run runs everything.
+ * because the checker watches every access: there each dtype runs a third of a group. The reference backend has one
+ * loop for all sizes, layouts and dtypes: there each dtype except the first runs a third of a group, without groups of
+ * many elements. The cpu backend runs every sample, but compares gradients in half precision only for every second
+ * group. An exhaustive run runs everything.
  */
 import type { BackendName } from "../../src/backend/names.ts";
 import type { DType } from "../../src/tensor/dtype.ts";

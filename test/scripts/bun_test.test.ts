@@ -46,7 +46,8 @@ test("parallel processes start with the file of the longest time, regardless of 
   const folder = testFolder("bun_test_times").path;
   const started = JSON.stringify(join(folder, "started"));
   const longest = `test("a", () => Bun.write(${started}, ""));`;
-  const waits = `test("a", async () => { while (!(await Bun.file(${started}).exists())) await Bun.sleep(5); }, 300_000);`;
+  const isMissing = `!(await Bun.file(${started}).exists())`;
+  const waits = `test("a", async () => { while (${isMissing}) await Bun.sleep(5); }, 300_000);`;
   const files = Array.from({ length: 12 }, (_, at) => join(folder, `${String(at).padStart(2, "0")}.test.ts`));
   for (const [at, file] of files.entries())
     writeFileSync(file, `import { test } from "bun:test";\n${at === 11 ? longest : waits}\n`);
