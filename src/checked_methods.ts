@@ -1,4 +1,4 @@
-/** Makes methods of public classes reject surplus arguments. These classes are not in a namespace. */
+/** Makes methods of public classes reject surplus arguments: of those in no namespace, except Tensor's. */
 import { DeviceBuffer } from "./backend/metal/buffer.ts";
 import { MetalContext } from "./backend/metal/context.ts";
 import { MetalKernel } from "./backend/metal/kernel.ts";
@@ -6,7 +6,6 @@ import { refuseSurplus } from "./core/surplus.ts";
 import { Function as Differentiable, FunctionContext } from "./ops/gradient/function.ts";
 import * as quant from "./quant/index.ts";
 import { Generator } from "./random/generator.ts";
-import { Tensor } from "./tensor/tensor.ts";
 
 refuseSurplus([
   ...Object.values<unknown>(quant),
@@ -16,5 +15,4 @@ refuseSurplus([
   Generator,
   MetalContext,
   MetalKernel,
-  Tensor,
 ]);

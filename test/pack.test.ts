@@ -11,7 +11,7 @@ import { linkProblems, linksOf } from "../scripts/docs/links.ts";
 import { unpackedKernels } from "../scripts/release/assets.ts";
 import { cpuLibraryName, libraryName, packageRoot } from "../src/core/paths.ts";
 import * as library from "../src/index.ts";
-import { testCommands, testDocuments, testEntries } from "./pack/installed.ts";
+import { testCommands, testDocuments, testEntries, testSeparateEntries } from "./pack/installed.ts";
 import { archive, kernelProgram, type Names, namesOf, oneFile, program, tsconfig } from "./pack/programs.ts";
 import {
   add,
@@ -57,8 +57,8 @@ describe("the packed tarballs hold what users need", () => {
       /^src\/[\w./]+\.d\.ts$/,
       /^src\/kernels\.json$/,
       /^src\/vendor\/(?:LICENSES\.md|\w+\.ttf)$/,
-      /^src\/bundle\/(?:namespaces_)?bytecode\.js\.jsc$/,
-      /^src\/bundle\/(?:(?:namespaces_)?bytecode|library|namespaces)\.js\.map$/,
+      /^src\/bundle\/(?:(?:numerics|namespaces)_)?bytecode\.js\.jsc$/,
+      /^src\/bundle\/(?:(?:(?:numerics|namespaces)_)?bytecode|library|numerics|namespaces)\.js\.map$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
       /^src\/serve\/page\/(?:client|events|images|markdown|message|settings|store)\.ts$/,
       /^kernels\/[\w/]+\.(?:metal|h)$/,
@@ -158,21 +158,31 @@ describe("the package works in an empty project", () => {
     if (process.platform === "linux" || hasMetal) expect(result.err).toBe("");
   });
 
-  test.each(["tensor([1]).toArray()", "fft.fft(tensor([1]))", "linalg.inv(tensor([[1]]))", "nn", "Object.keys(io)"])(
-    "a program loads the second bundle with the first member of a namespace in it, and not for %s",
-    async (expression) => {
-      const text = `import { fft, io, linalg, nn, tensor } from "${packageFile.name}";
-        const isLoaded = () => Object.keys(require.cache).some((path) => path.endsWith("/namespaces_bytecode.js"));
-        ${expression};
-        console.log(isLoaded(), nn.Linear.name, isLoaded(), nn.Linear === nn.Linear);`;
-      await Bun.write(join(project, "second.js"), text);
-      expect(bun("second.js")).toEqual({ out: "false Linear true true\n", err: "", exitCode: 0 });
+  test.each([
+    ["tensor([1]).toArray()", ""],
+    ["optim", ""],
+    ["Object.keys(io)", ""],
+    ["fft.fft(tensor([1]))", "numerics"],
+    ["linalg.inv(tensor([[1]]))", "numerics"],
+    ["compile(() => tensor([1]))", "numerics"],
+  ])(
+    "bundles that a program loads on first use: for %s %p, and for a member of nn all",
+    async (expression, expected) => {
+      const text = `import { compile, fft, io, linalg, nn, optim, tensor } from "${packageFile.name}";
+      const loaded = () => ["numerics", "namespaces"].filter((name) =>
+        Object.keys(require.cache).some((path) => path.endsWith("/" + name + "_bytecode.js"))).join();
+      ${expression};
+      console.log([loaded(), nn.Linear.name, loaded(), nn.Linear === nn.Linear, compile.name].join(" "));`;
+      await Bun.write(join(project, "later.js"), text);
+      const out = `${expected} Linear numerics,namespaces true compile\n`;
+      expect(bun("later.js")).toEqual({ out, err: "", exitCode: 0 });
     },
   );
 
-  test("overrides find primitives that only the second bundle uses", async () => {
-    const text = `import { override } from "${packageFile.name}";
+  test("overrides and routes find primitives that only later bundles use", async () => {
+    const text = `import { override, route } from "${packageFile.name}";
       override("recurrent", "cpu", () => []);
+      route("linalg", "cpu");
       try { override("none", "cpu", () => []); } catch (error) { console.log(error.code); }`;
     await Bun.write(join(project, "override.js"), text);
     const { out, exitCode } = bun("override.js");
@@ -205,7 +215,9 @@ describe("the package works in an empty project", () => {
 
   test("each namespace is an entry with the same members", async () => {
     const { name, exports } = packageFile;
-    const entries = Object.keys(exports).flatMap((path) => /^\.\/(?!test$|package)(\w+)$/.exec(path)?.[1] ?? []);
+    const entries = Object.keys(exports).flatMap(
+      (path) => /^\.\/(?!test$|package|serve$|train$)(\w+)$/.exec(path)?.[1] ?? [],
+    );
     const namespaces = Object.entries(library).filter(
       ([, value]) => Object.prototype.toString.call(value) === "[object Module]",
     );
@@ -232,7 +244,7 @@ describe("the package works in an empty project", () => {
   });
 
   test("nothing in the package names the folder in which it was bundled", () => {
-    const names = ["bytecode", "library", "namespaces", "namespaces_bytecode"];
+    const names = ["bytecode", "library", "numerics", "numerics_bytecode", "namespaces", "namespaces_bytecode"];
     for (const file of names.flatMap((name) => [`${name}.js`, `${name}.js.map`]))
       expect([file, readFileSync(join(installed, "src", "bundle", file), "utf8").includes(basename(folder))]).toEqual([
         file,
@@ -253,6 +265,7 @@ describe("the package works in an empty project", () => {
   });
 
   testEntries();
+  testSeparateEntries();
   testDocuments();
   testCommands();
 

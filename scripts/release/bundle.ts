@@ -8,7 +8,10 @@ import { decode, encode, type SourceMapSegment } from "@jridgewell/sourcemap-cod
 import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
 import { Failure } from "../failure.ts";
+import { separateEntries } from "./compact.ts";
 import {
+  type LaterBundle,
+  laterBundleNames,
   modulesBelow,
   modulesBeyond,
   type Postponed,
@@ -18,7 +21,16 @@ import {
   removeStandIns,
   takingFrom,
 } from "./postpone.ts";
-import { exportsIn, modulesOf, modulesOfStart, type SharedModule, sharedModules } from "./share.ts";
+import {
+  exportsIn,
+  isWord,
+  modulesOf,
+  modulesOfStart,
+  namesUsed,
+  type SharedModule,
+  sharedModules,
+  type UsedNames,
+} from "./share.ts";
 
 /** The package's entries, by their names in `src`. The exports of the first are the library's. */
 const [main, ...others] = ["index.js", "test.js"] as const;
@@ -31,7 +43,7 @@ interface Namespace {
 }
 
 const namespacesOfPackage: readonly Namespace[] = Object.entries(packageFile.exports).flatMap(([key, target]) =>
-  typeof target === "string" || key === "." || key === "./test"
+  typeof target === "string" || [".", "./test", ...separateEntries.map((name) => `./${name}`)].includes(key)
     ? []
     : [{ name: key.slice("./".length), path: target.default }],
 );
@@ -101,37 +113,60 @@ export async function bundleLibrary(folder: string, namespaces = namespacesOfPac
   const membersOf = new Map<string, string[]>();
   for (const namespace of namespaces) membersOf.set(namespace.name, await namesIn(entry, namespace));
 
-  const second = await bundledSecond(source, entry, postponed, first);
-  const shared = await sharedModules(source, new Set([...first, ...second]), await modulesBelow(source, first, second));
-  const ofSecond = shared.filter(({ path }) => second.has(path));
-  const text = objectEntryOf({ exported, imports, shared, ofSecond, postponed, membersOf });
+  const used = await namesUsed(source);
+  const { all: bundled, later, below } = await bundledLater({ source, entry, used }, postponed, first);
+  const shared = await sharedModules(source, bundled, below, used);
+  const text = objectEntryOf({ exported, imports, shared, later, postponed, membersOf });
   await buildBoth(entry, text, "library", "bytecode", draft, []);
-  if (postponed.length > 0)
-    await buildBoth(entry, postponedEntry(postponed, ofSecond), "namespaces", "namespaces_bytecode", "", [
-      takingFrom(source, first),
-    ]);
+  for (const { name, modules, earlier } of later) {
+    const ofLater = postponedEntry(
+      name,
+      postponed,
+      shared.filter(({ path }) => modules.has(path)),
+    );
+    await buildBoth(entry, ofLater, name, `${name}_bytecode`, "", [takingFrom(source, earlier, used)]);
+  }
   if (postponed.length > 0) await removeStandIns(source);
   await Promise.all([rm(entry), rm(ofNoType)]);
-  await share(source, new Set([...first, ...second]), shared);
+  await share(source, bundled, shared);
   await Bun.write(join(source, "bundle", "chosen.js"), chooser(postponed.length > 0));
   for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
-  const all = [...exported, ...postponed.map(({ name }) => name)];
-  await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", all));
+  const names = [...exported, ...postponed.map(({ name }) => name)];
+  await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", names));
   for (const [name, members] of membersOf)
     await Bun.write(join(source, "bundle", `${name}.js`), libraryEntry("./chosen.js", `library.${name}`, members));
 }
 
-/** Returns the modules that only postponed namespaces load. @param entry the file to write and build for this */
-async function bundledSecond(
-  source: string,
-  entry: string,
+/** A bundle that the package loads on first use. */
+interface Later {
+  readonly name: LaterBundle;
+  readonly modules: ReadonlySet<string>;
+  /** The modules of the bundles before it. */
+  readonly earlier: ReadonlySet<string>;
+}
+
+/**
+ * Returns the later bundles, the modules of all bundles, and those that a later bundle takes from an earlier one.
+ *
+ * @param entry the file to write and build for this
+ */
+async function bundledLater(
+  { source, entry, used }: { readonly source: string; readonly entry: string; readonly used: UsedNames },
   postponed: readonly Postponed[],
   first: ReadonlySet<string>,
-): Promise<ReadonlySet<string>> {
-  if (postponed.length === 0) return new Set();
-  await Bun.write(entry, postponedEntry(postponed, []));
-  const plugins = [takingFrom(source, first)];
-  return modulesBeyond(await (await build(entry, { naming: "namespaces.js", plugins })).text(), first);
+): Promise<{ all: ReadonlySet<string>; later: readonly Later[]; below: ReadonlySet<string> }> {
+  const later: Later[] = [];
+  const below = new Set<string>();
+  let all = first;
+  for (const name of postponed.length > 0 ? laterBundleNames : []) {
+    await Bun.write(entry, postponedEntry(name, postponed, []));
+    const plugins = [takingFrom(source, all, used)];
+    const modules = modulesBeyond(await (await build(entry, { naming: `${name}.js`, plugins })).text(), all);
+    for (const each of await modulesBelow(source, all, modules)) below.add(each);
+    later.push({ name, modules, earlier: all });
+    all = new Set([...all, ...modules]);
+  }
+  return { all, later, below };
 }
 
 /** Builds an entry as a module and as bytecode. @param draft a bundle whose renamed names are kept too */
@@ -238,7 +273,7 @@ async function shortened(path: string): Promise<void> {
       })
       .map((segment) => segment.slice(0, 4) as SourceMapSegment),
   );
-  const sourcesContent = map.sources.map(() => null);
+  const sourcesContent = map.sources.map(() => null); // Bun ignores a map without them
   await Bun.write(path, JSON.stringify({ ...map, names: [], sourcesContent, mappings: encode(lines) }));
 }
 
@@ -269,10 +304,9 @@ const entryOf = (imports: readonly RelativeImport[]): string =>
 interface Contents {
   readonly exported: readonly string[];
   readonly imports: readonly RelativeImport[];
-  /** Modules that the command or the second bundle loads. */
+  /** Modules that the command or another bundle loads. */
   readonly shared: readonly SharedModule[];
-  /** The shared modules that are in the second bundle. */
-  readonly ofSecond: readonly SharedModule[];
+  readonly later: readonly Later[];
   readonly postponed: readonly Postponed[];
   /** The names that each namespace exports. */
   readonly membersOf: ReadonlyMap<string, readonly string[]>;
@@ -282,9 +316,9 @@ interface Contents {
  * Writes the bundle's exports as one object, with functions that load the modules that the command also uses. Bun's
  * bundler would make a getter and a setter for each export, which takes a millisecond at each start.
  */
-function objectEntryOf({ exported, imports, shared, ofSecond, postponed, membersOf }: Contents): string {
+function objectEntryOf({ exported, imports, shared, later, postponed, membersOf }: Contents): string {
   const others = imports.flatMap(({ names, from }) => names.map((name) => [name, from] as const));
-  const ofFirst = shared.filter((each) => !ofSecond.includes(each));
+  const ofFirst = shared.filter(({ path }) => !later.some(({ modules }) => modules.has(path)));
   const members = (name: string) => JSON.stringify([...membersOf.get(name)!].sort());
   return [
     `import { ${exported.map((name) => `${name} as own$${name}`).join(", ")} } from "../${main}";\n`,
@@ -296,12 +330,20 @@ function objectEntryOf({ exported, imports, shared, ofSecond, postponed, members
     ...others.map(([name, from]) => `import { ${name} as $${name} } from ".${from}";\n`),
     postponed.length > 0 ? postponingStatements : "",
     `export const library = {\n${exported.map((name) => `  ${name}: own$${name},\n`).join("")}`,
-    ...postponed.map(({ name }) => `  ${name}: postponed("${name}", ${members(name)}),\n`),
+    ...postponed.map(({ name, bundle, isFunction }) =>
+      isFunction
+        ? `  ${name}(...values) {\n    return loaded("${bundle}").${name}(...values);\n  },\n`
+        : `  ${name}: postponed("${bundle}", "${name}", ${members(name)}),\n`,
+    ),
     ...new Set(others.map(([name]) => `  $${name},\n`)),
     postponed.length > 0 ? "  $later: later,\n" : "",
     "  $modules: {\n",
     ...ofFirst.map(memberOf),
-    ...ofSecond.map(({ path }) => JSON.stringify(path)).map((key) => `    ${key}: () => loaded().$modules[${key}],\n`),
+    ...later.flatMap(({ name, modules }) =>
+      shared
+        .filter(({ path }) => modules.has(path))
+        .map(({ path }) => `    "${path}": () => loaded("${name}").$modules["${path}"],\n`),
+    ),
     "  },\n};\n",
   ].join("");
 }
@@ -330,9 +372,11 @@ function ofLibrary(name: string, text: string): string {
  */
 function libraryEntry(chosen: string, object: string, exported: readonly string[]): string {
   const names = [...exported].sort();
-  const lines = (form: (name: string) => string) => names.map((name) => `  ${form(name)},\n`).join("");
-  const [taken, given] = [lines((name) => `${name}: $${name}`), lines((name) => `$${name} as ${name}`)];
-  return `import { library } from "${chosen}";\nconst {\n${taken}} = ${object};\nexport {\n${given}};\n`;
+  const plain = names.filter((name) => !isWord(name)).map((name) => ` ${name},\n`);
+  const words = names
+    .filter(isWord)
+    .map((name) => `const $${name} = ${object}.${name};\nexport { $${name} as ${name} };\n`);
+  return `import { library } from "${chosen}";\nexport const {\n${plain.join("")}} = ${object};\n${words.join("")}`;
 }
 
 /**
@@ -351,9 +395,11 @@ const isOurs = isEngine && process.platform === "${process.platform}" && existsS
 export const { library } = isOurs ? require(path) : require("./library.js");
 ${isPostponing ? loader : ""}`;
 
-/** Loads the second bundle in the same form as the first: bytecode, or a module. */
-const loader = `const more = join(import.meta.dir, "namespaces_bytecode.js");
-library.$later.load = () => (isOurs ? require(more) : require("./namespaces.js")).namespaces;
+/** Loads later bundles in the form of the first. Bundlers follow calls of `require` with a text. */
+const loader = `const texts = {
+${laterBundleNames.map((name) => `  ${name}: () => require("./${name}.js"),\n`).join("")}};
+library.$later.load = (name) =>
+  (isOurs ? require(join(import.meta.dir, name + "_bytecode.js")) : texts[name]()).namespaces;
 `;
 
 /**
@@ -381,8 +427,7 @@ const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
       const text = await Bun.file(path).text();
       const declaredNames = [...new Set([...text.matchAll(declaration)].map(([, name]) => name))];
       const lines = declaredNames.map(
-        (name) =>
-          `\nif (${name}.name) Object.defineProperty(${name}, "name", { value: "${name}", configurable: true });`,
+        (name) => `\nif (${name}.name) Object.defineProperty(${name}, "name", { value: "${name}" });`,
       );
       return { contents: `${text}${lines.join("")}`, loader: "js" };
     });

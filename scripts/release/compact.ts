@@ -72,8 +72,13 @@ function templatesIn(node: unknown): Range[] {
   return Object.values(node).flatMap(templatesIn);
 }
 
+/** Entries that are no namespaces: modules next to the bundle, which load others at the first call. */
+export const separateEntries: readonly string[] = ["serve", "train"];
 /** Modules that are loaded by their paths, such as workers. */
-export const loadedByPath: RegExp = /(?:^|\/)\w+_main\.js$/;
+const loadedByPath: RegExp = /(?:^|\/)\w+_main\.js$/;
+/** Whether a module is loaded by itself: the command's, an entry's, or a worker's. */
+export const isLoadedAlone = (path: string): boolean =>
+  path === "cli/orchard.js" || separateEntries.some((name) => path === `${name}/index.js`) || loadedByPath.test(path);
 /** Imports of other modules of the library. */
 export const imported: RegExp = /(?:\bfrom |\bimport |\bimport\(|\brequire\()"(\.[^"\n]+)"/g;
 
@@ -89,7 +94,7 @@ export async function removeUnused(folder: string): Promise<void> {
   for (const file of new Bun.Glob("**/*.{js,ts}").scanSync({ cwd: source }))
     if (!file.endsWith(".d.ts")) texts.set(file, await Bun.file(join(source, file)).text());
   const isRoot = (file: string): boolean =>
-    file.endsWith(".ts") || /^(?:bundle\/|cli\/orchard\.js$|[^/]+\.js$)/.test(file) || loadedByPath.test(file);
+    file.endsWith(".ts") || /^(?:bundle\/|[^/]+\.js$)/.test(file) || isLoadedAlone(file);
   const used = new Set<string>();
   const waiting = [...texts.keys()].filter(isRoot);
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {

@@ -1,71 +1,87 @@
 /**
- * Namespaces that the package loads on first use. They are half of the library. They are in a second bundle, so that
- * programs that need only tensors start sooner. In the first bundle, `nn` is an object whose members load the second
- * one.
+ * Parts of the library that the package loads on first use. They are more than half of it. They are in two more
+ * bundles, so that programs that need only tensors start sooner. In the first bundle, `nn` is an object whose members
+ * load another one, and `compile` is a function that does.
  */
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import type { BunPlugin } from "bun";
 import { imported } from "./compact.ts";
-import { constantsIn, modulesOf, type SharedModule } from "./share.ts";
+import { constantsIn, isWord, modulesOf, type SharedModule, type UsedNames } from "./share.ts";
 
-/** Large namespaces. They define no primitives, since overrides look up primitives by name before any call. */
-const postponedNames: readonly string[] = ["data", "diffusion", "distributed", "distributions", "io", "nn", "text"];
+/** The names of the later bundles, in the order of their imports, and the namespaces in each. */
+const laterBundles = {
+  numerics: ["distributed", "fft", "linalg", "metrics", "optim", "signal", "transforms"],
+  namespaces: ["data", "diffusion", "distributions", "io", "nn", "text"],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+export type LaterBundle = keyof typeof laterBundles;
+export const laterBundleNames = Object.keys(laterBundles) as readonly LaterBundle[];
 
-/** A namespace of the second bundle. */
+const bundleOf = (name: string): LaterBundle | undefined =>
+  laterBundleNames.find((bundle) => (laterBundles[bundle] as readonly string[]).includes(name));
+
+/** A namespace or function of a later bundle. */
 export interface Postponed {
   readonly name: string;
-  /** The namespace's module in `src`, such as `./nn/index.js`. */
+  /** Its module in `src`, such as `./nn/index.js`. */
   readonly from: string;
+  readonly bundle: LaterBundle;
+  readonly isFunction: boolean;
 }
 
 /**
- * Removes the exports of the namespaces from the library's entry, and the check of their methods. Modules that define
- * primitives are added, since overrides find all primitives by their names.
+ * Removes the exports of the namespaces and of functions of `src/compile` from the library's entry, and the check of
+ * the namespaces' methods.
  */
 export async function postpone(source: string, main: string): Promise<readonly Postponed[]> {
   const path = join(source, main);
   const found: Postponed[] = [];
   const text = (await Bun.file(path).text())
     .replace(/^export \* as (\w+) from "(.*)";\n/gm, (line, name: string, from: string) => {
-      if (!postponedNames.includes(name)) return line;
-      found.push({ name, from });
+      const bundle = bundleOf(name);
+      if (bundle === undefined) return line;
+      found.push({ name, from, bundle, isFunction: false });
+      return "";
+    })
+    .replace(/^export \{ ([a-z]\w*) \} from "(\.\/compile\/.*)";\n/gm, (_, name: string, from: string) => {
+      found.push({ name, from, bundle: "numerics", isFunction: true });
       return "";
     })
     .replace(/^import "\.\/checked_namespaces\.js";\n/m, "");
-  if (found.length > 0) await Bun.write(path, text + (await definitionsIn(source)));
+  if (found.length > 0) await Bun.write(path, text);
   return found;
 }
 
-/** Imports the modules that define primitives. */
-async function definitionsIn(source: string): Promise<string> {
-  const imports: string[] = [];
-  for (const module of [...new Bun.Glob("**/*.js").scanSync({ cwd: source })].sort())
-    if (/^(?:export )?const .*\bdefinePrimitive\(/m.test(await Bun.file(join(source, module)).text()))
-      imports.push(`import "./${module}";\n`);
-  return imports.join("");
-}
-
-/** Returns the entry of the second bundle. @param shared the modules of this bundle that the command loads */
-export const postponedEntry = (found: readonly Postponed[], shared: readonly SharedModule[]): string =>
-  [
-    'import "../checked_namespaces.js";\n',
-    ...found.map(({ name, from }) => `import * as ${name} from ".${from}";\n`),
+/** Returns the entry of a later bundle. @param shared the modules of this bundle that others load */
+export const postponedEntry = (
+  bundle: LaterBundle,
+  postponed: readonly Postponed[],
+  shared: readonly SharedModule[],
+): string => {
+  const found = postponed.filter((each) => each.bundle === bundle);
+  return [
+    bundle === laterBundleNames.at(-1) ? 'import "../checked_namespaces.js";\n' : "",
+    ...found.map(
+      ({ name, from, isFunction }) => `import ${isFunction ? `{ ${name} }` : `* as ${name}`} from ".${from}";\n`,
+    ),
     ...shared.map(({ path }, at) => `import * as m${at} from "../${path}";\n`),
     `export const namespaces = {\n${found.map(({ name }) => `  ${name},\n`).join("")}  $modules: {\n`,
     ...shared.map(({ path }, at) => `    ${JSON.stringify(path)}: m${at},\n`),
     "  },\n};\n",
   ].join("");
+};
 
-/** The statements that define `postponed` and `loaded`, with which the first bundle uses members of the second. */
-export const postponingStatements = `const later = {};
-const loaded = () => later.namespaces ??= later.load();
-function postponed(name, members) {
+/** The statements that define `postponed` and `loaded`, with which the first bundle uses the later ones. */
+export const postponingStatements = `import { loadPrimitivesBy } from "../backend/primitive.js";
+const later = {};
+const loaded = (bundle) => later[bundle] ??= later.load(bundle);
+loadPrimitivesBy(() => void ${JSON.stringify(laterBundleNames)}.map(loaded));
+function postponed(bundle, name, members) {
   const namespace = {};
   const fill = () => {
     for (const each of members) {
-      const value = loaded()[name][each];
+      const value = loaded(bundle)[name][each];
       Object.defineProperty(namespace, each, { value, enumerable: true });
     }
     return namespace;
@@ -76,38 +92,38 @@ function postponed(name, members) {
 }
 `;
 
-/** Returns the modules of the first bundle that modules of the second import. */
+/** Returns the modules of earlier bundles that modules of a later one import. */
 export async function modulesBelow(
   source: string,
-  first: ReadonlySet<string>,
-  second: ReadonlySet<string>,
+  earlier: ReadonlySet<string>,
+  later: ReadonlySet<string>,
 ): Promise<ReadonlySet<string>> {
   const below = new Set<string>();
-  for (const path of second.size > 0 ? [...second, "checked_namespaces.js"] : [])
+  for (const path of later.size > 0 ? [...later, "checked_namespaces.js"] : [])
     for (const [, target] of (await Bun.file(join(source, path)).text()).matchAll(imported)) {
       const next = join(dirname(path), target);
-      if (first.has(next)) below.add(next);
+      if (earlier.has(next)) below.add(next);
     }
   return below;
 }
 
-/** The modules of a draft of the second bundle that the first one lacks. */
-export const modulesBeyond = (draft: string, first: ReadonlySet<string>): ReadonlySet<string> =>
-  new Set([...modulesOf(draft)].filter((path) => !first.has(path) && !path.startsWith(standIns)));
+/** The modules of a draft of a later bundle that the earlier ones lack. */
+export const modulesBeyond = (draft: string, earlier: ReadonlySet<string>): ReadonlySet<string> =>
+  new Set([...modulesOf(draft)].filter((path) => !earlier.has(path) && !path.startsWith(standIns)));
 
-/** The folder of stand-ins for modules of the first bundle. The second bundle is built with them. */
+/** The folder of stand-ins for modules of earlier bundles. The later ones are built with them. */
 const standIns = "bundle/first/";
 
-/** Resolves imports of modules of the first bundle to their stand-ins. */
-export const takingFrom = (source: string, first: ReadonlySet<string>): BunPlugin => ({
-  name: "taking modules from the first bundle",
+/** Resolves imports of modules of earlier bundles to their stand-ins. */
+export const takingFrom = (source: string, earlier: ReadonlySet<string>, used: UsedNames): BunPlugin => ({
+  name: "taking modules from earlier bundles",
   setup(builder) {
     builder.onResolve({ filter: /^\.\.?\// }, async ({ path, importer }) => {
       const module = relative(source, join(dirname(importer), path));
       if (module.endsWith("bundle/chosen.js")) return { path: "./chosen.js", external: true };
-      if (!first.has(module)) return undefined;
+      if (!earlier.has(module)) return undefined;
       const standIn = join(source, standIns, module);
-      if (!existsSync(standIn)) await writeWhole(standIn, membersOf(module, await constantsIn(source, module)));
+      if (!existsSync(standIn)) await writeWhole(standIn, membersOf(module, await constantsIn(source, module, used)));
       return { path: standIn };
     });
   },
@@ -122,11 +138,13 @@ async function writeWhole(path: string, text: string): Promise<void> {
 
 export const removeStandIns = (source: string): Promise<void> => rm(join(source, standIns), { recursive: true });
 
-/** Returns a module whose exports are members of the first bundle. */
+/** Returns a module whose exports are members of an earlier bundle. Exported names may be keywords: `var`. */
 function membersOf(path: string, exported: readonly string[]): string {
-  const names = (form: (name: string) => string) => exported.map(form).join(", ");
+  const words = exported.filter((name) => isWord(name));
+  const names = exported.map((name) => (words.includes(name) ? `${name}: $${name}` : name));
+  const plain = exported.filter((name) => !words.includes(name));
   return `import { library } from "${relative(dirname(join(standIns, path)), "bundle")}/chosen.js";
-const { ${names((name) => `${name}: $${name}`)} } = library.$modules[${JSON.stringify(path)}]();
-export { ${names((name) => `$${name} as ${name}`)} };
+const { ${names.join(", ")} } = library.$modules[${JSON.stringify(path)}]();
+export { ${[...plain, ...words.map((name) => `$${name} as ${name}`)].join(", ")} };
 `;
 }

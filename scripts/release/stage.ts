@@ -17,6 +17,7 @@ import { packagedModule, packedKernels, platformDeclarations, platformModule } f
 import { bundleLibrary, packedModule } from "./bundle.ts";
 import { compactModules, removeUnused } from "./compact.ts";
 import { glibcNeeded } from "./glibc.ts";
+import { declareLater } from "./later.ts";
 
 const { name, version } = packageFile;
 
@@ -64,6 +65,7 @@ export async function stageMain(folder: string): Promise<void> {
   await pruneDeclarations(folder);
   await removePictures(folder);
   await compactModules(folder);
+  await declareLater(folder);
   await vendorPackages(folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
   await Bun.write(join(folder, "src", "kernels.json"), packedKernels());

@@ -11,7 +11,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import type { Implementation, Launched, OperationCall, Primitive } from "./backend.ts";
 import { type BackendName, backendNames } from "./names.ts";
 import { getScopedBackend } from "./policy.ts";
-import { primitiveOf, primitives } from "./primitive.ts";
+import { allPrimitives, primitiveOf, primitives } from "./primitive.ts";
 import { backends } from "./registry.ts";
 
 /** A call as passed to an override: the primitive's operands and attributes, and allocated results. */
@@ -277,7 +277,7 @@ const inForce = <Kind extends keyof Changes>(kind: Kind): Changes[Kind][number][
 ];
 
 function makeRoute(called: string, family: string, backend: BackendName): Route {
-  const families = new Set([...primitives.values()].map((primitive) => primitive.family));
+  const families = new Set([...allPrimitives().values()].map((primitive) => primitive.family));
   isInUse = true;
   checkName(called, "family", family, families);
   checkName(called, "backend", backend, backendNames);
@@ -292,7 +292,7 @@ function makeOverride(
   { name = `override of ${operation}`, when }: OverrideOptions,
 ): Override {
   isInUse = true;
-  checkName(called, "operation", operation, primitives.keys());
+  if (!primitives.has(operation)) checkName(called, "operation", operation, allPrimitives().keys());
   checkName(called, "backend", backend, backendNames);
   const run = (call: OverrideCall): Launched => {
     const within = [...running.get(), made];

@@ -14,8 +14,21 @@ export function definePrimitive<Attributes = undefined>(primitive: Primitive<Att
   return primitive;
 }
 
-/** All primitives by name. */
+/** The primitives of all loaded modules by name. */
 export const primitives: ReadonlyMap<string, Primitive<never>> = defined;
+
+let loadOthers = (): void => {};
+
+/** @internal Sets the function that loads the modules that the package loads on first use. */
+export function loadPrimitivesBy(load: () => void): void {
+  loadOthers = load;
+}
+
+/** Returns all primitives by name, after loading their modules. */
+export function allPrimitives(): ReadonlyMap<string, Primitive<never>> {
+  loadOthers();
+  return defined;
+}
 
 /** Returns the primitive of a name. @throws {TypeError} if its module is not loaded */
 export function primitiveOf(name: string): Primitive<never> {

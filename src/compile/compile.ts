@@ -8,7 +8,7 @@ import { environment } from "../core/environment.ts";
 import { aFunction, aNumber, aPath, flag } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
 import { type Kind, named, operand, parameters } from "../core/parameters.ts";
-import { capture } from "../observe/capture.ts";
+import { currentCapture } from "../observe/capture.ts";
 import { setCompiler } from "../observe/compiler.ts";
 import { observer } from "../observe/observer.ts";
 import { detach } from "../ops/gradient/backward.ts";
@@ -148,7 +148,7 @@ class Compiled {
   ) {}
 
   call(values: readonly unknown[]): unknown {
-    if (capture !== null) return this.fn(...(values as never[])); // this call is part of another recording
+    if (currentCapture() !== null) return this.fn(...(values as never[])); // this call is part of another recording
     const why = this.whyPlain(values);
     if (why !== undefined) return this.runPlainly(values, why);
     const modes = (gradEnabled.get() ? 1 : 0) | (isStrict() ? 2 : 0) | (getBackend() === "metal" ? 4 : 0);

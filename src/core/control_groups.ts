@@ -61,7 +61,8 @@ function parseGroups(text: string): { controllers: string[]; path: string }[] {
 
 /** Parses lines such as `33 31 0:30 / /sys/fs/cgroup/cpu rw shared:7 - cgroup cgroup rw,cpu`. */
 function parseMounts(text: string): Hierarchy[] {
-  return text.split("\n").flatMap((line): Hierarchy[] => {
+  const lines = text.split("\n").filter((line) => line.includes(" - cgroup")); // a system may have thousands of mounts
+  return lines.flatMap((line): Hierarchy[] => {
     const [mount = "", source = ""] = line.split(" - ", 2);
     const [, , , root, mountPoint] = mount.split(" ");
     const [kind, , options = ""] = source.split(" ");

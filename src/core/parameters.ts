@@ -132,6 +132,12 @@ export function expectNothing(operation: string, values: readonly unknown[]): vo
 export const madeBy = (operation: string, maker: string): ArgumentError =>
   new ArgumentError(operation, "invalidOperand", `it can't be constructed directly; use ${maker}`);
 
+/** A value, or a function that makes it on first use. Packing writes functions, so that imports make less. */
+export type Later<T extends object> = T | (() => T);
+
+/** Returns a value that may be made on first use. */
+export const resolved = <T extends object>(given: Later<T>): T => (typeof given === "function" ? given() : given);
+
 /** Checks the arguments of a call. */
 export type Reader<P extends Parameters> = (values: readonly unknown[]) => Parsed<P>;
 
@@ -167,7 +173,7 @@ interface Plan {
  * @throws {ArgumentError} (the returned function) `unknownOption`, `tooManyArguments`, `givenTwice`, `missingArgument`;
  * and the error of a kind, by default `invalidOperand` or `invalidOption`.
  */
-export function parameters<P extends Parameters>(operation: string, declared: P): Reader<P> {
+export function parameters<P extends Parameters>(operation: string, declared: Later<P>): Reader<P> {
   if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
   table.set(operation, new Declared(operation, declared));
   return readerOf(operation, declared);
@@ -177,8 +183,12 @@ export function parameters<P extends Parameters>(operation: string, declared: P)
 class Declared implements Signature {
   constructor(
     readonly operation: string,
-    readonly parameters: Parameters,
+    private readonly declared: Later<Parameters>,
   ) {}
+
+  get parameters(): Parameters {
+    return resolved(this.declared);
+  }
 
   get text(): string {
     return textOf(this.operation, Object.entries(this.parameters));
@@ -186,7 +196,7 @@ class Declared implements Signature {
 }
 
 /** As {@link parameters}, for an internal function that is not in the table. */
-export const unlisted = <P extends Parameters>(operation: string, declared: P): Reader<P> =>
+export const unlisted = <P extends Parameters>(operation: string, declared: Later<P>): Reader<P> =>
   readerOf(operation, declared);
 
 /** Changes the checked arguments of an operation. */
@@ -200,11 +210,11 @@ export function rewriteArguments(by: Rewrite): void {
 }
 
 /** Creates the plan on the first call, since a program calls few of the functions that it imports. */
-function readerOf<P extends Parameters>(operation: string, declared: P): Reader<P> {
+function readerOf<P extends Parameters>(operation: string, declared: Later<P>): Reader<P> {
   let plan: Plan | undefined;
   return (values) => {
     try {
-      plan ??= planOf(operation, declared);
+      plan ??= planOf(operation, resolved(declared));
       const parsed = parse(plan, values);
       return (rewrite === undefined ? parsed : rewrite(operation, parsed)) as Parsed<P>;
     } catch (cause) {

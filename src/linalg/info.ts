@@ -3,7 +3,7 @@ import { checkLater } from "../backend/metal/checks.ts";
 import { metalContext } from "../backend/metal/context.ts";
 import { MetalMemory } from "../backend/metal/memory.ts";
 import { LinAlgError, type OrchardError } from "../core/errors.ts";
-import { capture } from "../observe/capture.ts";
+import { currentCapture } from "../observe/capture.ts";
 import { everyExample } from "../tensor/batched.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Storage } from "../tensor/storage.ts";
@@ -44,7 +44,7 @@ const isUnderWay = ({ size, storage }: Pick<Tensor, "size" | "storage">): boolea
 
 /** Attaches a check of `storage` to the results; `storage` is kept until then. */
 function dependOnLater(storage: Storage, error: () => OrchardError | undefined, results: readonly Tensor[]): void {
-  capture?.unsupported("a factorization is checked after the call");
+  currentCapture()?.unsupported("a factorization is checked after the call");
   const check = checkLater(metalContext(), {
     // After a device failure, the storage moves to other memory.
     isDone: () => !(storage.memory instanceof MetalMemory) || storage.memory.whenReady() === null,

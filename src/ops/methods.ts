@@ -18,6 +18,7 @@
 import { ShapeError } from "../core/errors.ts";
 import type { Along, AxisArguments } from "../core/kinds.ts";
 import type { Given } from "../core/parameters.ts";
+import { refuseSurplus } from "../core/surplus.ts";
 import type { DType, FloatDType, RealOf } from "../tensor/dtype.ts";
 import type { Promote } from "../tensor/promotion.ts";
 import { Tensor } from "../tensor/tensor.ts";
@@ -212,8 +213,12 @@ export const methods: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(Object.entries(operations).filter(isMethod)),
 };
 
-/** The loops are in a function, because a hot loop at the top level makes JavaScriptCore compile the whole bundle. */
+/**
+ * The loops are in a function, because a hot loop at the top level makes JavaScriptCore compile the whole bundle. The
+ * added methods need no check of surplus arguments, since the operations check theirs.
+ */
 function addMethods(): void {
+  refuseSurplus([Tensor]);
   for (const [name, transposed] of Object.entries(transposes)) {
     const get = function (this: Tensor): Tensor {
       return transposed(this);
@@ -222,8 +227,8 @@ function addMethods(): void {
   }
   for (const [name, operation] of Object.entries({ ...methods, ...inPlaceMethods, ...pytorchMethods })) {
     const call = operation as (...values: readonly unknown[]) => unknown;
-    const { value } = {
-      value(this: Tensor, ...rest: readonly unknown[]): unknown {
+    const { [name]: value } = {
+      [name](this: Tensor, ...rest: readonly unknown[]): unknown {
         return call(this, ...rest);
       },
     };

@@ -2,7 +2,7 @@
 
 import { firstBackendOf } from "../backend/dispatch.ts";
 import { lastElement } from "../core/collections.ts";
-import { capture } from "../observe/capture.ts";
+import { currentCapture } from "../observe/capture.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type Batch, isBatchOf, makeBatch } from "./batch.ts";
 import type { LearningRate, ParameterGroup } from "./groups.ts";
@@ -50,7 +50,7 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
         gradient,
         coefficients: this.coefficientsOf(slot),
       }));
-      capture?.live(updateCall.description.name, () => this.coefficientsFor(slots));
+      currentCapture()?.live(updateCall.description.name, () => this.coefficientsFor(slots));
       updateBatch(this.name, this.ruleOf(slots[0].group), batch, steps);
       return batch;
     });

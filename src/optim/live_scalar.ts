@@ -1,4 +1,4 @@
-import { capture } from "../observe/capture.ts";
+import { currentCapture } from "../observe/capture.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
@@ -8,6 +8,7 @@ import type { Tensor } from "../tensor/tensor.ts";
  * recomputes its value, after counting the step.
  */
 export function liveScalar(value: () => number, dtype: DType): Tensor | number {
+  const capture = currentCapture();
   if (capture === null) return value();
   const scalar = tensor(value(), { dtype });
   capture.liveScalar(scalar.storage, dtype === "float64", value);

@@ -4,7 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { checkNames, checkNumber, finite, notNegative } from "../core/options.ts";
 import { reading } from "../core/parameters.ts";
 import { definedOf } from "../core/records.ts";
-import { capture } from "../observe/capture.ts";
+import { currentCapture } from "../observe/capture.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
@@ -91,7 +91,7 @@ export abstract class Optimizer<Options extends LearningRate> {
       return [{ slot, gradient: partsOf(grad) }];
     });
     for (const { slot } of updates) slot.steps++;
-    capture?.stepped(
+    currentCapture()?.stepped(
       this,
       updates.map(({ slot }) => slot),
     );

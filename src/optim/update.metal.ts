@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../backend/metal/launch.ts";
-import { capture } from "../observe/capture.ts";
+import { currentCapture } from "../observe/capture.ts";
 import { fieldsOf, MAX_PARAMETERS, operandsOf, padded, type UpdateAttributes, updateParameters } from "./primitive.ts";
 import { updateRules } from "./rules.ts";
 
@@ -18,7 +18,7 @@ export const updateMetal: MetalImplementation<UpdateAttributes> = {
     const sizes = after.map(({ size }) => size);
     const { firstChunks, total } = chunksOf(sizes, CHUNK);
     const parametersOf = (of: UpdateAttributes) => updateParameters.bytes({ ...fieldsOf(of, sizes), firstChunks });
-    capture?.liveParameters((rows) =>
+    currentCapture()?.liveParameters((rows) =>
       parametersOf({
         ...attributes,
         members: attributes.members.map((member, at) => ({ ...member, coefficients: rows[at] })),

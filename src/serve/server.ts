@@ -1,6 +1,6 @@
 /** Serves one model over HTTP with an OpenAI-compatible API. */
 import { ArgumentError } from "../core/errors.ts";
-import { Batcher, type BatcherOptions } from "../nn/generation/batcher.ts";
+import { Batcher } from "../nn/generation/batcher.ts";
 import { Wav2Vec2 } from "../nn/models/wav2vec2/wav2vec2.ts";
 import { WINDOW_SAMPLES } from "../nn/speech/ctc.ts";
 import { type Session, streamedAnswer, wholeAnswer } from "./answer.ts";
@@ -19,20 +19,9 @@ import { chatOf, ofResponses, responseRequest } from "./response_request.ts";
 import { responseFormat } from "./responses.ts";
 import { chatRequest, completionRequest, embeddingRequest, rerankRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
+import type { ServerOptions } from "./server_options.ts";
 import { type ServedSpeech, speechAnswer, speechForm } from "./speech.ts";
 import { type Engine, type Order, Work } from "./work.ts";
-
-export interface ServerOptions {
-  /** The address to listen on. Default 127.0.0.1; any other requires a key. */
-  readonly host?: string | undefined;
-  /** The port. Default 8080; 0 for any free port. */
-  readonly port?: number | undefined;
-  readonly key?: string | undefined;
-  /** The origins of web pages that may send requests. Default: none. */
-  readonly origins?: readonly string[] | undefined;
-  readonly batcher?: BatcherOptions | undefined;
-  readonly limits?: Partial<Limits> | undefined;
-}
 
 /** A path of the API. */
 interface Route extends Door {

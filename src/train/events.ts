@@ -85,3 +85,19 @@ export interface Listener {
   /** Called after the last event, also if the run failed. */
   close?(): void | Promise<void>;
 }
+
+/** How a session ended. */
+export interface Outcome {
+  readonly reason: "finished" | "interrupted";
+  readonly step: number;
+  /** The loss of the last step; NaN if there was none. */
+  readonly loss: number;
+  /** The loss of the last evaluation; NaN if there was none. */
+  readonly heldOutLoss: number;
+  /** The last evaluation's loss in bits per byte; NaN without tokens. */
+  readonly heldOutBits: number;
+  /** The newest checkpoint that could be written. */
+  readonly checkpoint: string | undefined;
+  /** Why the last checkpoint could not be written. */
+  readonly unsaved: unknown;
+}

@@ -4,7 +4,7 @@ import type { Module } from "../nn/layers/module.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { EarlyStopping } from "../optim/early_stopping.ts";
 import { memory } from "../tensor/usage.ts";
-import type { Listener, StepEvent } from "./events.ts";
+import type { Listener, Outcome, StepEvent } from "./events.ts";
 import { NotFiniteError } from "./not_finite.ts";
 import { Pace } from "./pace.ts";
 import type { Settings } from "./settings.ts";
@@ -46,22 +46,6 @@ export interface Trainable {
   save(folder: string): Promise<string>;
   /** Generates a text from a prompt. Undefined for models that generate none. */
   sample?(): Promise<{ readonly prompt: string; readonly text: string }>;
-}
-
-/** How a session ended. */
-export interface Outcome {
-  readonly reason: "finished" | "interrupted";
-  readonly step: number;
-  /** The loss of the last step; NaN if there was none. */
-  readonly loss: number;
-  /** The loss of the last evaluation; NaN if there was none. */
-  readonly heldOutLoss: number;
-  /** The last evaluation's loss in bits per byte; NaN without tokens. */
-  readonly heldOutBits: number;
-  /** The newest checkpoint that could be written. */
-  readonly checkpoint: string | undefined;
-  /** Why the last checkpoint could not be written. */
-  readonly unsaved: unknown;
 }
 
 /**

@@ -118,10 +118,12 @@ const brief = {
   temperature: 0.5,
 } as const;
 
+export type PresetName = "cpu" | "gpu" | "tiny" | "demo";
+
 /**
  *  nanoGPT's settings for a CPU and for one GPU (github.com/karpathy/nanoGPT, README), and some for a simulated device.
  */
-export const presets = {
+export const presets: Readonly<Record<PresetName, Settings>> = {
   cpu: common,
   gpu: { ...common, ...gpu },
   tiny: {
@@ -136,9 +138,7 @@ export const presets = {
     evaluationBatches: 2,
   },
   demo: { ...common, ...brief },
-} as const satisfies Readonly<Record<string, Settings>>;
-
-export type PresetName = keyof typeof presets;
+};
 
 /**
  *  Returns the preset for a backend: the small one for Metal on Linux, which is simulated, and the reference backend.

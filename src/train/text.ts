@@ -1,10 +1,12 @@
 /** Opens the text of a run as windows of tokens, with its tokenizer. */
+import { join } from "node:path";
 import { BpeTokenizer } from "../data/bpe_tokenizer.ts";
 import { ByteTokenizer } from "../data/byte_tokenizer.ts";
 import { openTextDataset, type TextDataset } from "../data/dataset.ts";
 import { Gpt2Tokenizer } from "../data/gpt2_tokenizer.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import { trainOnFiles } from "../data/train_files.ts";
+import { writeAtomically } from "../io/atomic.ts";
 import type { Settings } from "./settings.ts";
 
 /** A trained tokenizer in a checkpoint: the contents of its `tokenizer.json`. */
@@ -26,6 +28,16 @@ export function tokenizerOf({ tokenizer }: Pick<Settings, "tokenizer">, saved: u
 
 export const savedTokenizer = (tokenizer: Tokenizer): SavedTokenizer =>
   tokenizer instanceof BpeTokenizer ? tokenizer.toJSON() : null;
+
+/** The file in a run's folder with a tokenizer that was trained on its text. */
+const TOKENIZER_FILE = "tokenizer.json";
+
+/** Writes the tokenizer into a run's folder for other programs. Checkpoints contain it too. */
+export async function writeTokenizer(tokenizer: Tokenizer, folder: string): Promise<void> {
+  const saved = savedTokenizer(tokenizer);
+  const path = join(folder, TOKENIZER_FILE);
+  if (saved !== null) await writeAtomically("train", path, (file) => file.write(Buffer.from(JSON.stringify(saved))));
+}
 
 const pathsOf = ({ data }: Settings): readonly string[] | undefined => (data.length > 0 ? data : undefined);
 

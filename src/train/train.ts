@@ -1,6 +1,5 @@
 /** `orchard train`: runs training from the command line. */
 
-import { join } from "node:path";
 import { codepaths } from "../backend/codepaths.ts";
 import { formatCodepaths } from "../backend/format_codepaths.ts";
 import type { BackendName } from "../backend/names.ts";
@@ -11,7 +10,6 @@ import { formatBytes, formatCount, shownPath } from "../core/format.ts";
 import { counted } from "../core/plural.ts";
 import { reportErrors } from "../core/report_errors.ts";
 import type { DataReport } from "../data/dataset.ts";
-import { writeAtomically } from "../io/atomic.ts";
 import { loadCheckpoint } from "../io/checkpoint/load.ts";
 import { describeComputed } from "./computed.ts";
 import { BITS_PER_BYTE, type Curves, type Point } from "./curve.ts";
@@ -19,7 +17,7 @@ import { Dashboard } from "./dashboard/server.ts";
 import { describeEncoderRun, encoderHints } from "./encoders/describe.ts";
 import { type EncoderCheckpoint, EncoderSession } from "./encoders/session.ts";
 import { type EncoderFlags, encoderSettings } from "./encoders/settings.ts";
-import type { EvaluationEvent, Listener, StepEvent } from "./events.ts";
+import type { EvaluationEvent, Listener, Outcome, StepEvent } from "./events.ts";
 import { checkpointsIn, findRun, lockRun, makeRunFolder, type RunFolder } from "./folder.ts";
 import { onInterrupt } from "./interrupt.ts";
 import { Listeners } from "./listeners/all.ts";
@@ -27,12 +25,12 @@ import { CURVE_FILES, CurveFiles, pointOf } from "./listeners/curve.ts";
 import { JsonLog, LOG_FILE, readLog } from "./listeners/log.ts";
 import { indented, ProgressBar } from "./listeners/progress.ts";
 import { TensorBoardLog } from "./listeners/tensorboard.ts";
-import { type Outcome, runSession } from "./run.ts";
+import { runSession } from "./run.ts";
 import { loadRun, Session, type SessionOptions } from "./session.ts";
 import { checkSettings, type PresetName, presetFor, presets, type Settings, settingsOf } from "./settings.ts";
 import { Team } from "./team.ts";
 import { terminalCurve } from "./terminal_curve.ts";
-import { savedTokenizer } from "./text.ts";
+import { writeTokenizer } from "./text.ts";
 import { describeTuning, tuningHints } from "./tuning/describe.ts";
 import { type TuningCheckpoint, TuningSession } from "./tuning/session.ts";
 import { type TuningFlags, tuningSettings } from "./tuning/settings.ts";
@@ -85,7 +83,7 @@ async function train(flags: RunFlags, team: Team, page: Dashboard | undefined): 
   const { session, folder: held } = await open(flags, team);
   using _ = held;
   const folder = held.path;
-  if (session instanceof Session) await writeTokenizer(session, folder);
+  if (session instanceof Session) await writeTokenizer(session.tokenizer, folder);
   console.log(describeAny(session, folder));
   if (page) console.log(`dashboard   ${page.url}`);
   const samples: string[] = [];
@@ -290,13 +288,3 @@ const CURVE_ROWS = 10;
 
 /** The width of the summary in columns. */
 const pageWidth = (): number => Math.min(80, process.stdout.columns || 80) - 1;
-
-/** The file in a run's folder with a tokenizer that was trained on its text. */
-const TOKENIZER_FILE = "tokenizer.json";
-
-/** Writes the tokenizer for other programs. Checkpoints contain it too. */
-async function writeTokenizer({ tokenizer }: Session, folder: string): Promise<void> {
-  const saved = savedTokenizer(tokenizer);
-  const path = join(folder, TOKENIZER_FILE);
-  if (saved !== null) await writeAtomically("train", path, (file) => file.write(Buffer.from(JSON.stringify(saved))));
-}

@@ -73,9 +73,10 @@ export function testEntries(): void {
     }
 
     test.each(["bytecode.js", "library.js"])("every exported name of %s works", async (bundle) => {
-      const packages = await importsOf("library.js", "namespaces.js");
+      const packages = await importsOf("library.js", "numerics.js", "namespaces.js");
       expect(packages.length).toBeGreaterThan(5);
-      expect(await importsOf("bytecode.js", "namespaces_bytecode.js")).toEqual(packages);
+      const later = ["numerics", "namespaces"];
+      expect(await importsOf("bytecode.js", ...later.map((name) => `${name}_bytecode.js`))).toEqual(packages);
       const path = join(installed, "src", "bundle", "bytecode.js");
       using _spoiled = spoiled([path], () => bundle === "library.js" && rmSync(path));
       using device = kernels();
@@ -83,10 +84,11 @@ export function testEntries(): void {
       expect(problems).toEqual([]);
       expect([...called].sort()).toEqual(exportedNames(library).sort());
       const bundles = loaded.filter((file) =>
-        /\/bundle\/(?:bytecode|library|namespaces|namespaces_bytecode)\.js$/.test(file),
+        /\/bundle\/(?:library|(?:numerics|namespaces|bytecode)(?:_bytecode)?)\.js$/.test(file),
       );
-      const second = bundle === "library.js" ? "namespaces.js" : "namespaces_bytecode.js";
-      expect(bundles.sort()).toEqual([bundle, second].map((file) => join(installed, "src", "bundle", file)));
+      const form = bundle === "library.js" ? ".js" : "_bytecode.js";
+      const expected = [bundle, ...later.map((name) => name + form)].sort();
+      expect(bundles.sort()).toEqual(expected.map((file) => join(installed, "src", "bundle", file)));
       // The lines use every package that the bundle imports.
       const isLoaded = (name: string) =>
         name.startsWith("..")
@@ -174,6 +176,25 @@ export function testCommands(): void {
         await child.exited;
       }
     });
+  });
+}
+
+/** The entries `serve` and `train`, which load other modules at the first call. */
+export function testSeparateEntries(): void {
+  test("the entries serve and train load their modules at the first call", async () => {
+    const model = join(project, "entry-model");
+    await Promise.all([writeModel(model), writeBooks(project)]);
+    const text = `import { serve } from "${packageFile.name}/serve";
+      import { train } from "${packageFile.name}/train";
+      const loaded = () => Object.keys(require.cache).filter((path) => path.includes("${packageFile.name}/")).length;
+      const before = loaded();
+      const settings = { preset: "tiny", data: ["books"], steps: 2, sampleTokens: 1, out: "entry-run" };
+      const { reason, step } = await train(settings);
+      await using server = await serve("entry-model", { port: 0 });
+      const { status } = await fetch(server.url + "/health");
+      console.log(before, loaded() > 20, reason, step, server.name, status);`;
+    await Bun.write(join(project, "entries-apart.js"), text);
+    expect(bun("entries-apart.js")).toEqual({ out: "2 true finished 2 entry-model 200\n", err: "", exitCode: 0 });
   });
 }
 

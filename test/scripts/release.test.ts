@@ -6,6 +6,7 @@ import { packagedModule } from "../../scripts/release/assets.ts";
 import { bundleLibrary } from "../../scripts/release/bundle.ts";
 import { checkGlibc, checkMusl } from "../../scripts/release/dylib.ts";
 import { glibcNeeded } from "../../scripts/release/glibc.ts";
+import { declaringLater } from "../../scripts/release/later.ts";
 import { importingJavaScript, stagePlatform } from "../../scripts/release/stage.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { elf } from "../support/elf.ts";
@@ -143,4 +144,22 @@ found["${name}"] = async () => [
       expect([stdout.toString(), stderr.toString()]).toEqual([lines.join(""), ""]);
     },
   );
+});
+
+test.each([
+  [
+    'const p = parameters("x", { a: f(1), b: { c: 1 } });',
+    'const p = parameters("x", () => ({ a: f(1), b: { c: 1 } }));',
+  ],
+  ['export const c = cpuCall("s", { k: 1 }, ["x"]);', 'export const c = cpuCall("s", () => ({ k: 1 }), ["x"]);'],
+  ['const [p, q] = [unlisted("x", { a }), 1];', 'const [p, q] = [unlisted("x", () => ({ a })), 1];'],
+  // Objects that are not made at import, or are no declarations, stay as they are.
+  ["const p = (name) => parameters(name, { a: 1 });", "const p = (name) => parameters(name, { a: 1 });"],
+  ['class A { static p = parameters("x", { a: 1 }) }', 'class A { static p = parameters("x", { a: 1 }) }'],
+  [
+    'const p = unlisted("x", {}), q = x.parameters("x", { a: 1 });',
+    'const p = unlisted("x", {}), q = x.parameters("x", { a: 1 });',
+  ],
+])("packing declares parameters on first use: %s", (text, expected) => {
+  expect(declaringLater(text, "module.js")).toBe(expected);
 });

@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { io, nn, setBackend, tensor } from "../../src/index.ts";
 import { ChatSession } from "../../src/serve/chat_session.ts";
 import type { ServedModel } from "../../src/serve/served_model.ts";
-import { ModelServer, type ServerOptions } from "../../src/serve/server.ts";
+import { ModelServer } from "../../src/serve/server.ts";
+import type { ServerOptions } from "../../src/serve/server_options.ts";
 import { tinyModel } from "../nn/models/vision_language/tiny.ts";
 import { testFolder } from "../support/folder.ts";
 

@@ -1,7 +1,8 @@
 /** Small models to serve: random weights, bytes as tokens. */
 import { data, Generator, nn } from "../../src/index.ts";
 import type { ServedModel } from "../../src/serve/served_model.ts";
-import { ModelServer, type ServerOptions } from "../../src/serve/server.ts";
+import { ModelServer } from "../../src/serve/server.ts";
+import type { ServerOptions } from "../../src/serve/server_options.ts";
 import { ChatTemplate } from "../../src/text/chat_template.ts";
 import { waitFor } from "../support/wait.ts";
 

@@ -1,6 +1,7 @@
 /** Calls functions of the cpu dylib with a block of named fields and the storages of the operands. */
 import { dylibAdvice } from "../../core/commands.ts";
 import { BackendError, type OrchardError } from "../../core/errors.ts";
+import { type Later, resolved } from "../../core/parameters.ts";
 import { type Capture, capture } from "../../observe/capture.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import type { LoopNest } from "../../tensor/shape.ts";
@@ -9,7 +10,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { array, type CpuField, cpuMembers, type Field, type ValuesOf, whole } from "../fields.ts";
 import { cpuLibrary, type Native } from "./loader.ts";
 import { errorOf } from "./status.ts";
-import { nativeOrdinals, nativeTables } from "./tables.ts";
+import { nativeFunction, nativeOrdinals } from "./tables.ts";
 
 /** A field of a block, with its name and offset in doubles. */
 export interface BlockField {
@@ -63,7 +64,7 @@ export const cpuCalls: ReadonlyMap<string, CpuCallDescription> = defined;
  */
 export function cpuCall<Fields extends Readonly<Record<string, Field<never>>>>(
   name: string,
-  fields: Fields,
+  fields: Later<Fields>,
   operands: readonly string[],
 ): CpuCall<ValuesOf<Fields>> {
   const description = describe(name, fields, operands);
@@ -106,7 +107,7 @@ function callOf<Values>(
 /** Registers a call by name. @throws {TypeError} if the name is already used */
 export function describe(
   name: string,
-  fields: Readonly<Record<string, Field<never>>>,
+  fields: Later<Readonly<Record<string, Field<never>>>>,
   operands: readonly string[],
 ): CpuCallDescription {
   if (defined.has(name)) throw new TypeError(`the cpu call ${name} is defined twice`);
@@ -121,7 +122,7 @@ class Description implements CpuCallDescription {
 
   constructor(
     readonly name: string,
-    private readonly declared: Readonly<Record<string, Field<never>>>,
+    private readonly declared: Later<Readonly<Record<string, Field<never>>>>,
     readonly operands: readonly string[],
   ) {}
 
@@ -134,7 +135,7 @@ class Description implements CpuCallDescription {
   }
 
   private layout(): Pick<CpuCallDescription, "fields" | "length"> {
-    this.#layout ??= layOut(this.name, this.declared);
+    this.#layout ??= layOut(this.name, resolved(this.declared));
     return this.#layout;
   }
 }
@@ -221,7 +222,7 @@ function constantsOf({ field }: BlockField, value: unknown): number[] {
 
 /** Returns the function's ordinal after checking its block and operands against the dylib. */
 export function ordinalOf({ name, length, operands }: CpuCallDescription): number {
-  const found = nativeTables().functions[name];
+  const found = nativeFunction(name);
   if (!found) throw new BackendError("cpu", "abiMismatch", `the dylib has no function ${name}; ${dylibAdvice()}`);
   if (found.blockBytes === length * 8 && found.operands === operands.length) return found.ordinal;
   throw new BackendError(

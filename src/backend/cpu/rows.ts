@@ -3,7 +3,7 @@
  * has a block of named fields and operands, like a {@link cpuCall}.
  */
 import { ptr } from "bun:ffi";
-import { type Capture, capture } from "../../observe/capture.ts";
+import { type Capture, currentCapture } from "../../observe/capture.ts";
 import type { Field, ValuesOf } from "../fields.ts";
 import { bytesOf, type CpuCallDescription, type CpuOperand, describe, LEFT_OUT, ordinalOf } from "./call.ts";
 import { cpuLibrary } from "./loader.ts";
@@ -71,6 +71,7 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
   };
   const call = (operation: string, rows: readonly CpuRow<ValuesOf<Fields>>[]): void => {
     const ordinal = ordinalOf(description);
+    const capture = currentCapture();
     const status = capture === null ? run(rows, ordinal) : recorded(capture, rows, ordinal);
     if (status !== 0) throw errorOf(cpuLibrary().native, status, operation, operands);
   };

@@ -24,31 +24,59 @@ interface TablesText {
   readonly names: Readonly<Record<string, string>>;
 }
 
+/** Tables whose entries are made on first use, since a program calls few functions. */
+class Tables implements NativeTables {
+  readonly #names: Record<string, Readonly<Record<string, number>>> = {};
+
+  constructor(private readonly text: TablesText) {}
+
+  get functions(): Readonly<Record<string, NativeFunction>> {
+    return Object.fromEntries(this.text.functions.map(({ name }, ordinal) => [name, this.entry(ordinal)]));
+  }
+
+  get names(): Readonly<Record<string, Readonly<Record<string, number>>>> {
+    return Object.fromEntries(Object.keys(this.text.names).map((type) => [type, this.ordinals(type)]));
+  }
+
+  /** Returns a function; undefined if the dylib lacks it. */
+  named(name: string): NativeFunction | undefined {
+    const ordinal = this.text.functions.findIndex((each) => each.name === name);
+    return ordinal < 0 ? undefined : this.entry(ordinal);
+  }
+
+  /** Returns the ordinals of a list of names. */
+  ordinals(type: string): Readonly<Record<string, number>> {
+    this.#names[type] ??= ordinalsOf(this.text.names[type]?.split(", ") ?? []);
+    return this.#names[type];
+  }
+
+  private entry(ordinal: number): NativeFunction {
+    const { name: _, ...entry } = this.text.functions[ordinal];
+    return { ...entry, ordinal };
+  }
+}
+
 /** Reads the tables of a dylib. */
-export function readTables(native: Native): NativeTables {
+function readTables(native: Native): Tables {
   const text = readText((buffer, capacity) => native.orchard_cpu_tables(buffer, capacity));
-  const { functions, names } = JSON.parse(text) as TablesText;
-  return {
-    functions: Object.fromEntries(functions.map(({ name, ...entry }, ordinal) => [name, { ...entry, ordinal }])),
-    names: Object.fromEntries(Object.entries(names).map(([type, list]) => [type, ordinalsOf(list.split(", "))])),
-  };
+  return new Tables(JSON.parse(text) as TablesText);
 }
 
 const ordinalsOf = (names: readonly string[]): Record<string, number> =>
   Object.fromEntries(names.map((name, ordinal) => [name, ordinal]));
 
-let tables: NativeTables | undefined;
+let tables: Tables | undefined;
 
-/** Returns the tables of the process's dylib, which are read at the first call. */
-export function nativeTables(): NativeTables {
+function tablesOfProcess(): Tables {
   tables ??= readTables(cpuLibrary().native);
   return tables;
 }
 
-const known: Record<string, Readonly<Record<string, number>>> = {};
+/** Returns the tables of the process's dylib, which are read at the first call. */
+export const nativeTables = (): NativeTables => tablesOfProcess();
+
+/** Returns a function of the process's dylib by name; undefined if the dylib lacks it. */
+export const nativeFunction = (name: string): NativeFunction | undefined => tablesOfProcess().named(name);
 
 /** Returns the ordinals of a list of names of the process's dylib. */
-export const nativeOrdinals: NativeOrdinals = (type) => {
-  known[type] ??= nativeTables().names[type] ?? {};
-  return known[type];
-};
+export const nativeOrdinals: NativeOrdinals = (type) => tablesOfProcess().ordinals(type);

@@ -4,7 +4,7 @@ import { underName } from "../../backend/dispatch.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { aNumber, axes, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
-import { capture } from "../../observe/capture.ts";
+import { currentCapture } from "../../observe/capture.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { abs, mul } from "../../ops/elementwise/arithmetic.ts";
 import { gt } from "../../ops/elementwise/comparison.ts";
@@ -68,7 +68,7 @@ const MOST_RESULTS = 4096;
 /** Returns the Euclidean norm without scaling; undefined if a square may have overflowed or underflowed. */
 function exactNorm(x: Tensor, p: number, dim: ReductionOptions["dim"], keepdim: boolean): Tensor | undefined {
   // recorded and lifted calls have no values to check
-  if (p !== 2 || capture !== null || capturing() !== undefined || liftingOf([x], undefined)) return undefined;
+  if (p !== 2 || currentCapture() !== null || capturing() !== undefined || liftingOf([x], undefined)) return undefined;
   const result = norm(x, { dim, keepdim });
   if (result.size <= MOST_RESULTS && (result.dataSync() as Float64Array).every((y) => y > LEAST && y < MOST))
     return result;

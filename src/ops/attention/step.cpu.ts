@@ -1,6 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { tupleOf } from "../../core/tuples.ts";
-import { capture } from "../../observe/capture.ts";
+import { currentCapture } from "../../observe/capture.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { stepCall, stepManyCall } from "./primitive.ts";
@@ -21,7 +21,7 @@ export const stepCpu: Implementation<StepAttributes> = {
     const call = rooms.length === 2 ? stepCall : stepManyCall;
     const numbers = numbersOf(sequences, rooms);
     if (replayed)
-      capture?.liveContents(numbers, () => {
+      currentCapture()?.liveContents(numbers, () => {
         const now = replayed();
         return now && numbersOf(now, rooms);
       });

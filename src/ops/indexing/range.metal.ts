@@ -5,7 +5,7 @@ import { launch, metalTypeOf, reads } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { MetalMemory } from "../../backend/metal/memory.ts";
 import type { OrchardError } from "../../core/errors.ts";
-import { capture } from "../../observe/capture.ts";
+import { currentCapture } from "../../observe/capture.ts";
 import { Storage } from "../../tensor/storage.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { distinct, type IndexRange, indexAt, indexError, isInRange } from "./indices.ts";
@@ -61,7 +61,7 @@ export function findLater(
   problemAt: (position: number, isKnown: boolean) => OrchardError | undefined,
 ): TicketRange {
   const { first, memory } = firstOutOfRange();
-  capture?.checked(first, (position) => (position === NONE ? undefined : problemAt(position, false)));
+  currentCapture()?.checked(first, (position) => (position === NONE ? undefined : problemAt(position, false)));
   const launched = encode(first);
   const { version } = storage;
   const check = checkLater(metalContext(), {
