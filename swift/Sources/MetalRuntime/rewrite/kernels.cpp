@@ -97,8 +97,15 @@ std::string pointee_name(const TokenList &tokens, const std::vector<uint32_t> &k
 
 void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vector<Attribute> &attributes) {
   const TokenList &tokens = rewriter.tokens;
+  std::string_view input;
   for (const Attribute &attribute : attributes) {
     std::string_view name = tokens[attribute.name].text;
+    if (one_of(name, kernel_inputs)) {
+      if (!input.empty() && input != name)
+        rewriter.error(attribute.name, "a parameter can't be '" + std::string(input) + "' and '" + std::string(name) +
+                                           "' at once: declare two parameters");
+      input = name;
+    }
     if (one_of(name, unsupported_inputs))
       rewriter.error(attribute.name, "attribute '" + std::string(name) +
                                          "' is not supported: this device runs compute kernels on buffers");
@@ -382,8 +389,14 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
     check_parameter(rewriter, parameter, parameter.name != none ? parameter.name : parameter.tokens.first);
   check_indices(rewriter, kernel.parameters);
   check_positions(rewriter, declaration, kernel.parameters);
-  if (const Attribute *limit = attribute_named(rewriter, declaration.attributes, "max_total_threads_per_threadgroup"))
+  if (const Attribute *limit = attribute_named(rewriter, declaration.attributes, "max_total_threads_per_threadgroup")) {
     kernel.max_threads = rewriter.text(limit->arguments);
+    // MSL 5.1.7: a positive number. The arguments of a template are not known here.
+    if (declaration.templates.empty())
+      rewriter.strict().insert_after(declaration.tokens.last - 1,
+                                     " static_assert((" + kernel.max_threads +
+                                         ") > 0, \"'max_total_threads_per_threadgroup' must be positive\");");
+  }
   kernel.constants_used = constants_used(rewriter, declaration, kernel.parameters);
   rewriter.flat().insert_after(declaration.body.first - 1, identification(kernel));
   rewriter.flat().insert_after(declaration.tokens.last - 1, spec(rewriter, kernel, declaration));

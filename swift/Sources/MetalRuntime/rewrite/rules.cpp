@@ -92,6 +92,7 @@ private:
     if (text == "as_type" && is_member) return rewriter.error(index, "expected unqualified-id");
     if (text == "as_type" && !tokens.is(index + 1, "<")) return rewriter.error(index, "expected '<' after 'as_type'");
     if (is_member) return;
+    if (text == "texture_buffer" && tokens.is(index + 1, "<")) check_texture_buffer(index + 1);
     if (one_of(text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index)) return;
     for (const Refusal &refusal : refusals)
       if (text == refusal.keyword) return rewriter.error(index, std::string(refusal.message));
@@ -103,6 +104,14 @@ private:
         one_of(tokens[index - 1].text, {"=", "(", ",", "return", "!", "?", ":", "{", ";", "||"}))
       rewriter.error(index, "the operator 'noexcept' is not supported in Metal");
     if (text == "bfloat" && rewriter.version < 310) rewriter.error(index, "unknown type name 'bfloat'");
+  }
+
+  // A texture buffer has no access by samplers (MSL 2.9).
+  void check_texture_buffer(uint32_t opening) {
+    const uint32_t end = after_angles(tokens, opening, uint32_t(tokens.size()));
+    for (uint32_t index = opening; index + 2 < end; index++)
+      if (tokens.is(index, "access") && tokens.is(index + 2, "sample"))
+        rewriter.error(index, "a texture_buffer can't be sampled: its access is read, write or read_write");
   }
 
   void check_attributes(Range group) {
@@ -129,12 +138,19 @@ private:
                                 "' is not supported in Metal");
   }
 
-  // Members of an argument buffer have different indices (MSL 2.13).
+  // Members of an argument buffer have different indices, from 0 on, and point to buffers (MSL 2.13).
   void check_index(const Declaration &declaration) {
-    for (const Attribute &attribute : declaration.attributes)
-      if (tokens.is(attribute.name, "id") && attribute.arguments.exists() &&
-          !indices.insert({declaration.scope, rewriter.text(attribute.arguments)}).second)
+    for (const Attribute &attribute : declaration.attributes) {
+      if (!tokens.is(attribute.name, "id") || !attribute.arguments.exists()) continue;
+      if (!indices.insert({declaration.scope, rewriter.text(attribute.arguments)}).second)
         rewriter.error(attribute.name, "another member has the same 'id'");
+      if (tokens.is(attribute.arguments.first, "-"))
+        rewriter.error(attribute.name, "'id' attribute parameter is out of bounds: must not be negative");
+      for (uint32_t index = declaration.start; index < declaration.name && declaration.name != none; index++)
+        if (one_of(tokens[index].text, {"threadgroup", "thread"}))
+          rewriter.error(index, "a member of an argument buffer can't point to '" + std::string(tokens[index].text) +
+                                    "' memory: expected device or constant");
+    }
   }
 
   // Collects the program's classes, to distinguish `Point *p` from a product.
@@ -164,6 +180,7 @@ private:
   void check_declaration(const Declaration &declaration) {
     check_templates(declaration);
     if (declaration.name == none) return;
+    check_sampler(declaration);
     if (declaration.kind == DeclarationKind::type) check_type(declaration);
     if (declaration.kind == DeclarationKind::function) check_function(declaration);
     if (declaration.kind == DeclarationKind::variable) check_variable(declaration);
@@ -215,9 +232,11 @@ private:
     template_names(declaration);
     check_pointers({declaration.start, declaration.name});
     for (const Attribute &attribute : declaration.attributes)
-      if (tokens.is(attribute.name, "function_constant") && classes.count(tokens[declaration.name - 1].text))
+      if (tokens.is(attribute.name, "function_constant") && is_compound(tokens[declaration.name - 1].text))
         rewriter.error(declaration.name, "a function constant must be of a scalar or vector type");
     bool of_namespace = !rewriter.program.scopes[declaration.scope].is_class, constant = false;
+    if (!of_namespace && is_static(declaration) && !has_constant(declaration))
+      rewriter.error(declaration.name, "static data member must reside in constant address space");
     for (uint32_t index = declaration.start; index < declaration.name; index++)
       constant |= one_of(tokens[index].text, {"constant", "sampler", "threadgroup"});
     // Clang reports members in an address space, but not arrays.
@@ -231,6 +250,48 @@ private:
         (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
         is_type(declaration.name - 1))
       rewriter.error(declaration.name, "program scope variable must reside in constant address space");
+  }
+
+  // Classes, and matrices such as float4x4.
+  bool is_compound(std::string_view type) const {
+    const size_t size = type.size();
+    const bool is_matrix = size > 3 && type[size - 2] == 'x' && isdigit((unsigned char)type[size - 1]) &&
+                           isdigit((unsigned char)type[size - 3]);
+    return is_matrix || classes.count(type);
+  }
+
+  bool has_constant(const Declaration &declaration) const {
+    for (uint32_t index = declaration.start; index < declaration.name; index++)
+      if (one_of(tokens[index].text, {"const", "constexpr", "constant"})) return true;
+    return false;
+  }
+
+  // Samplers and textures of a program's scope are constant too: `constexpr sampler s(…)`.
+  void check_sampler(const Declaration &declaration) {
+    if (rewriter.program.scopes[declaration.scope].is_class || has_constant(declaration) ||
+        program_input(rewriter, declaration) || !tokens.is(declaration.tokens.last - 1, ";"))
+      return;
+    const std::string_view type = tokens[declaration.start].text;
+    // `sampler s(filter::linear);` looks like a function's declaration.
+    const bool is_sampler = type == "sampler" && declaration.name == declaration.start + 1 &&
+                            (tokens.is(declaration.name + 1, ";") || tokens.is(declaration.name + 3, "::"));
+    const bool is_texture = declaration.kind == DeclarationKind::variable &&
+                            (type.substr(0, 7) == "texture" || type.substr(0, 5) == "depth") &&
+                            tokens.is(declaration.start + 1, "<") && tokens.is(declaration.name - 1, ">");
+    if (is_sampler || is_texture)
+      rewriter.error(declaration.name, "program scope variable must reside in constant address space");
+  }
+
+  // Classes inside functions. Clang reports members in other address spaces.
+  void check_local_class(uint32_t opening) {
+    for (uint32_t index = opening + 1; index < tokens[opening].partner; index = uint32_t(tokens.after_group(index))) {
+      if (!tokens.is(index, "threadgroup") || !one_of(tokens[index - 1].text, {"{", "}", ";", ":", "const"})) continue;
+      bool points = false;
+      for (uint32_t inner = index; !tokens.is(inner, ";") && inner < tokens[opening].partner;
+           inner = uint32_t(tokens.after_group(inner)))
+        points |= one_of(tokens[inner].text, {"*", "&", "("});
+      if (!points) rewriter.error(index, "a member may not be in an address space");
+    }
   }
 
   void template_names(const Declaration &declaration) {
@@ -285,6 +346,10 @@ private:
   void check_body(Range body) {
     for (uint32_t index = body.first; index + 1 < body.last; index++) {
       if (tokens.is(index, "static")) check_static(index);
+      if (one_of(tokens[index].text, {"struct", "class", "union"})) {
+        const uint32_t opening = tokens.is(index + 1, "{") ? index + 1 : index + 2;
+        if (tokens.is(opening, "{")) check_local_class(opening);
+      }
       if (!one_of(tokens[index].text, {"*", "&"}) || !is_type(index - 1)) continue;
       uint32_t first = index - 1;
       while (first > body.first &&
