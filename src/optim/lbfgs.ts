@@ -4,7 +4,7 @@ import { ArgumentError } from "../core/errors.ts";
 import { checkNumber, count, notNegative } from "../core/options.ts";
 import { type Given, reading } from "../core/parameters.ts";
 import { tupleOf } from "../core/tuples.ts";
-import { capture } from "../observe/capture.ts";
+import { currentCapture } from "../observe/capture.ts";
 import { toDType } from "../ops/copy/cast.ts";
 import { clone, copyInto } from "../ops/copy/copy.ts";
 import { zeros } from "../ops/creation/full.ts";
@@ -151,7 +151,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
         "noClosure",
         `expected a function that computes the loss and its gradients, got ${describeValue(closure)}`,
       );
-    capture?.stepped(this, this.slots); // a recording refuses the step, since it reads losses
+    currentCapture()?.stepped(this, this.slots); // a recording refuses the step, since it reads losses
     const [group] = tupleOf(this.groups, 1);
     this.checkOptions(group);
     for (const { parameter } of this.slots) parameter.checkAlive(this.name);
