@@ -61,7 +61,7 @@ export async function stageMain(folder: string): Promise<void> {
   for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
   for (const path of forContributors) await rm(join(folder, path), { recursive: true });
   for (const page of pages) await copyPage(page, folder);
-  await compactSpaces(folder);
+  await compactSources(folder);
   await pruneDeclarations(folder);
   await removePictures(folder);
   await compactModules(folder);
@@ -76,22 +76,22 @@ export async function stageMain(folder: string): Promise<void> {
 }
 
 /**
- * Removes spaces from sources of C and Metal, without moving a line: those that align the ends of macros' lines (105
- * kB), the continuations of long statements in swift/ (20 kB), and the indentation of kernels, which becomes tabs (54
- * kB). A file of swift/ with a raw string keeps its continuations, since the string may have such lines.
+ * Shortens sources of C and Metal without moving a line: removes the spaces that align the ends of macros' lines (105
+ * kB); in kernels, indents by tabs (54 kB); in swift/, shortens the continuations of long statements (20 kB) and empties
+ * lines of comments (165 kB). A file of swift/ with a raw string keeps both, since the string may have such lines.
  */
-async function compactSpaces(folder: string): Promise<void> {
+async function compactSources(folder: string): Promise<void> {
   for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal}").scanSync({ cwd: folder })) {
     const file = join(folder, name);
     const text = (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n");
-    await Bun.write(file, name.startsWith("kernels") ? withTabs(text) : withShortContinuations(text));
+    await Bun.write(file, name.startsWith("kernels") ? withTabs(text) : withoutComments(text));
   }
 }
 
 const withTabs = (text: string): string => text.replaceAll(/^(?: {4})+/gm, (all) => "\t".repeat(all.length / 4));
 
-const withShortContinuations = (text: string): string =>
-  /\bR"\w*\(/.test(text) ? text : text.replaceAll(/^ {12,}/gm, " ".repeat(8));
+const withoutComments = (text: string): string =>
+  /\bR"\w*\(/.test(text) ? text : text.replaceAll(/^ *\/\/.*(?<!\\)$/gm, "").replaceAll(/^ {12,}/gm, " ".repeat(8));
 
 /** Removes the documents' pictures, except those of README.md, which registries show. */
 async function removePictures(folder: string): Promise<void> {

@@ -17,7 +17,10 @@ template <FinishActivation activation, class T> inline T activated(const Finish<
   else if constexpr (activation == FinishActivation::hardsigmoid)
     return clamped(x * finish.alpha + finish.beta, T(0), T(1));
   else if constexpr (activation == FinishActivation::hardswish) return x * hardsigmoid(x);
-  else return x;
+  else {
+    static_assert(activation == FinishActivation::none, "an activation without a formula");
+    return x;
+  }
 }
 
 template <FinishActivation activation, class T>

@@ -23,7 +23,7 @@ public typealias VectorOfPoints<T> =
         UnsafePointer<T>, vDSP_Stride, UnsafePointer<T>, vDSP_Stride, UnsafeMutablePointer<T>, vDSP_Stride,
         vDSP_Length, vDSP_Length
     ) -> Void
-public typealias VectorRamp<T> =
+public typealias VectorSpread<T> =
     @Sendable (UnsafePointer<T>, UnsafePointer<T>, UnsafeMutablePointer<T>, vDSP_Stride, vDSP_Length) -> Void
 public typealias VectorByRamp<T> =
     @Sendable (
@@ -35,7 +35,7 @@ public typealias VectorSumAndDifference<T> =
         UnsafePointer<T>, vDSP_Stride, UnsafePointer<T>, vDSP_Stride, UnsafeMutablePointer<T>, vDSP_Stride,
         UnsafeMutablePointer<T>, vDSP_Stride, vDSP_Length
     ) -> Void
-public typealias VectorSwap<T> =
+public typealias VectorExchange<T> =
     @Sendable (UnsafeMutablePointer<T>, vDSP_Stride, UnsafeMutablePointer<T>, vDSP_Stride, vDSP_Length) -> Void
 
 private func decimate<T: FloatingPoint>() -> VectorDecimation<T> {
@@ -120,7 +120,7 @@ private func segments<T: BinaryFloatingPoint>() -> VectorOfPoints<T> {
     }
 }
 
-private func spread<T: BinaryFloatingPoint>() -> VectorRamp<T> {
+private func spread<T: BinaryFloatingPoint>() -> VectorSpread<T> {
     { first, last, c, cStride, count in
         let step = count > 1 ? (last.pointee - first.pointee) / T(count - 1) : 0
         for i in 0..<Int(count) { c[i * cStride] = first.pointee + T(i) * step }
@@ -177,7 +177,7 @@ private func sumAndDifference<T: FloatingPoint>() -> VectorSumAndDifference<T> {
     }
 }
 
-private func swapped<T>() -> VectorSwap<T> {
+private func swapped<T>() -> VectorExchange<T> {
     { a, aStride, b, bStride, count in
         for i in 0..<Int(count) { (a[i * aStride], b[i * bStride]) = (b[i * bStride], a[i * aStride]) }
     }
@@ -207,8 +207,8 @@ public let vDSP_vpolyD: VectorOfPoints<Double> = polynomial()
 public let vDSP_vgenp: VectorOfPoints<Float> = segments()
 public let vDSP_vgenpD: VectorOfPoints<Double> = segments()
 /// Numbers at equal distances, from the first to the last.
-public let vDSP_vgen: VectorRamp<Float> = spread()
-public let vDSP_vgenD: VectorRamp<Double> = spread()
+public let vDSP_vgen: VectorSpread<Float> = spread()
+public let vDSP_vgenD: VectorSpread<Double> = spread()
 /// c = a · ramp; the start of the ramp is advanced.
 public let vDSP_vrampmul: VectorByRamp<Float> = byRamp { $1 }
 public let vDSP_vrampmulD: VectorByRamp<Double> = byRamp { $1 }
@@ -227,5 +227,5 @@ public let vDSP_vsimpsD: VectorByScalar<Double> = simpson()
 /// c = b + a, d = b − a
 public let vDSP_vaddsub: VectorSumAndDifference<Float> = sumAndDifference()
 public let vDSP_vaddsubD: VectorSumAndDifference<Double> = sumAndDifference()
-public let vDSP_vswap: VectorSwap<Float> = swapped()
-public let vDSP_vswapD: VectorSwap<Double> = swapped()
+public let vDSP_vswap: VectorExchange<Float> = swapped()
+public let vDSP_vswapD: VectorExchange<Double> = swapped()

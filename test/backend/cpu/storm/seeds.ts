@@ -122,6 +122,7 @@ function otherDtypes(): void {
       () => library.cumsum(x(), { dim: 0 }),
       () => library.mseLoss(x(), y()),
       () => library.crossEntropy(x(), whole([0, 1, 2, 3, 8])),
+      () => library.nllLoss(x(), whole([0, 1, 2, 3, 8]), { weight: library.rand([9], { dtype }) }),
       () => library.max(x(), { dim: 0 }),
       () => library.embedding(whole([[0, 4]], "int32"), x()),
     ])
@@ -187,6 +188,8 @@ function recurrentLayers(): void {
         for (const nonlinearity of ["tanh", "relu"] as const)
           new library.nn.RNN(5, 4, { ...options, nonlinearity }).forward(x).output.dataSync();
       });
+      for (const layer of [new library.nn.LSTM(5, 4, options), new library.nn.GRU(5, 4, options)])
+        gradientsOf(() => layer.forward(leaf([3, 2, 5], dtype)).output);
     }
 }
 
