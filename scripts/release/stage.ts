@@ -77,8 +77,9 @@ export async function stageMain(folder: string): Promise<void> {
 
 /**
  * Shortens sources of C and Metal without moving a line: removes the spaces that align the ends of macros' lines (105
- * kB); in kernels, indents by tabs (54 kB); in swift/, shortens the continuations of long statements (20 kB) and empties
- * lines of comments (165 kB). A file of swift/ with a raw string keeps both, since the string may have such lines.
+ * kB); in kernels, indents by tabs (54 kB); in swift/, shortens the continuations of long statements (20 kB) and
+ * empties lines of comments (165 kB). A file of swift/ with a raw string keeps both, since the string may have such
+ * lines.
  */
 async function compactSources(folder: string): Promise<void> {
   for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal}").scanSync({ cwd: folder })) {
