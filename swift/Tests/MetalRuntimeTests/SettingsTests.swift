@@ -49,7 +49,7 @@ final class SettingsTests: XCTestCase {
         let text = mrt_settings_json()!
         defer { mrt_string_free(text) }
         let values = try JSONSerialization.jsonObject(with: Data(String(cString: text).utf8)) as! [String: Any]
-        XCTAssertEqual(values.count, 27)
+        XCTAssertEqual(values.count, 28)
         XCTAssertEqual(values["timeout_ms"] as? Int, 60000)
         XCTAssertEqual(values["compile_timeout_ms"] as? Int, 60000)
         XCTAssertEqual(values["denormals"] as? String, "keep")
