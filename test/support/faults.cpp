@@ -1,6 +1,7 @@
 // Functions of a small dylib for the tests of `bun run check:sanitize`: each has one fault, which one sanitizer finds.
 // Built together with native/cpu/runtime.
 #include "../../native/cpu/functions.h"
+#include "../../native/cpu/matmul/product.h"
 #include "../../native/cpu/memory.h"
 #include "../../native/cpu/parallel.h"
 
@@ -10,6 +11,12 @@
 #include <thread>
 
 namespace orchard {
+
+// Programs of the runtime run products, of which this dylib has none.
+void multiply_then(const MatmulBlock &, Operands, int64_t, Epilogue &) {
+  fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected no product");
+}
+
 namespace {
 
 struct CountBlock {
