@@ -1,6 +1,6 @@
 /**
- * Failures of backends: which ones another backend may not repeat, what is reported of them, and the reasons for a
- * fallback.
+ * Decides after which failures of a backend the next one may compute, reports failures, and keeps the reasons for
+ * fallbacks.
  */
 import { BackendError, KernelCompileError, type OrchardError, OutOfMemoryError, ShapeError } from "../core/errors.ts";
 import { forgetWarnings, warnOnce } from "../core/warn.ts";

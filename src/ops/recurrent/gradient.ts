@@ -2,7 +2,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { executeMany } from "../../backend/dispatch.ts";
-import { array, dtype, flag, oneOf, whole } from "../../backend/fields.ts";
+import { array, whole } from "../../backend/fields.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { tupleOf } from "../../core/tuples.ts";
@@ -15,7 +15,7 @@ import { filled } from "../view/embed.ts";
 import { transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, select } from "../view/slice.ts";
-import { type RecurrentKind, recurrentKinds } from "./kinds.ts";
+import { directionFields, type RecurrentKind } from "./kinds.ts";
 
 interface Attributes {
   readonly kind: RecurrentKind;
@@ -31,13 +31,7 @@ const operandNames = [
 const gradientCall = cpuCall(
   "recurrentGradient",
   {
-    dtype,
-    kind: oneOf(recurrentKinds),
-    isReversed: flag,
-    hasBias: flag,
-    steps: whole,
-    batch: whole,
-    size: whole,
+    ...directionFields,
     offsets: array(whole, operandNames.length),
   },
   operandNames,

@@ -9,7 +9,7 @@ import { searchedFor } from "../../backend/anomaly.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { executeMany } from "../../backend/dispatch.ts";
-import { array, dtype, flag, oneOf, whole } from "../../backend/fields.ts";
+import { array, whole } from "../../backend/fields.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { isAnyInUse } from "../../backend/overrides.ts";
 import { getBackend } from "../../backend/policy.ts";
@@ -19,7 +19,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
 import { grad } from "../gradient/backward.ts";
 import { gradientsOfSteps } from "./gradient.ts";
-import { type RecurrentKind, recurrentKinds } from "./kinds.ts";
+import { directionFields, type RecurrentKind } from "./kinds.ts";
 
 interface Attributes {
   readonly kind: RecurrentKind;
@@ -32,13 +32,7 @@ const perOperand = array(whole, operandNames.length);
 const recurrentCall = cpuCall(
   "recurrent",
   {
-    dtype,
-    kind: oneOf(recurrentKinds),
-    isReversed: flag,
-    hasBias: flag,
-    steps: whole,
-    batch: whole,
-    size: whole,
+    ...directionFields,
     offsets: perOperand,
     stepStrides: perOperand,
     rowStrides: perOperand,
