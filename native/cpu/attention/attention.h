@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../block.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -129,12 +130,6 @@ struct AttentionProblem {
   }
 };
 
-// For up to this many queries of a sequence, keys are not packed.
-constexpr int64_t attention_few_queries = 4;
-
-// Keys per tile of scores.
-constexpr int64_t attention_tile_keys = 128;
-
 // Adds to the number of scores that the function "attentionScores" returns: whole tiles, regardless of masking.
 void count_scores(AttentionPass pass, int64_t scores) noexcept;
 
@@ -155,8 +150,8 @@ struct AttentionDropoutMask {
 // Returns how many of `tasks` tasks, with `products` products in all, a thread should take at once to outweigh the
 // fork-join cost. Small heads are grouped.
 inline int64_t attention_grain(int64_t tasks, double products) {
-  constexpr int64_t worth = 1 << 20; // about 10 µs
-  return std::clamp<int64_t>(int64_t(double(worth) * double(tasks) / std::max(products, 1.0)), 1, tasks);
+  return std::clamp<int64_t>(
+      int64_t(double(tuning::attention::task_products) * double(tasks) / std::max(products, 1.0)), 1, tasks);
 }
 
 inline int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }

@@ -28,9 +28,7 @@ template <class S, int vectors> class AttentionBackward {
   using T = typename Tile::T;
   using Space = GradientSpace<T>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  static constexpr int64_t width = Tile::width, tile_keys = attention_tile_keys;
-  static constexpr int64_t least_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
-  static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // L2 cache for a block of keys
+  static constexpr int64_t width = Tile::width, tile_keys = tuning::attention::tile_keys;
 
 public:
   explicit AttentionBackward(const AttentionProblem &problem)
@@ -77,9 +75,10 @@ private:
     if (units == 0) return;
     size_t most_units = 0;
     for (const std::vector<Unit> &group : groups_) most_units = std::max(most_units, group.size());
-    int64_t heads = int64_t(most_units) * p_.group, least_chunks = divided_up(least_tasks, int64_t(groups_.size()));
-    chunks_ = std::clamp<int64_t>(std::min(least_chunks, most_partial_heads / heads), 1,
-                                  std::max<int64_t>(1, divided_up(most_keys, least_chunk)));
+    int64_t heads = int64_t(most_units) * p_.group,
+            least_chunks = divided_up(tuning::attention::backward_tasks, int64_t(groups_.size()));
+    chunks_ = std::clamp<int64_t>(std::min(least_chunks, tuning::attention::most_partial_heads / heads), 1,
+                                  std::max<int64_t>(1, divided_up(most_keys, tuning::attention::least_backward_keys)));
     most_chunk_ = chunk_of(most_keys);
     sums_size_ = scratch_product({rounded_up(most_queries_, width), dim_row_});
     summed_heads_ = chunks_ == 1 ? 1 : heads;
@@ -88,7 +87,8 @@ private:
   // Returns the keys per block, so that the rows that the products read and write stay in the L2 cache.
   int64_t keys_in_cache() const {
     int64_t bytes = int64_t(sizeof(T)) * 2 * (p_.dim + p_.value_dim);
-    return std::clamp(rounded_down(cached_bytes / bytes, tile_keys), tile_keys, most_block);
+    return std::clamp(rounded_down(tuning::attention::cached_bytes / bytes, tile_keys), tile_keys,
+                      tuning::attention::most_block);
   }
 
   // Returns the keys per chunk for a sequence of `keys` keys.

@@ -23,8 +23,7 @@ namespace orchard::ORCHARD_ISA {
 template <class S> class FewQueries {
   using T = Compute<S>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  static constexpr int64_t tile_keys = attention_tile_keys;
-  static constexpr int64_t wanted_tasks = 16, least_chunk = 8 * tile_keys;
+  static constexpr int64_t tile_keys = tuning::attention::tile_keys;
   static constexpr T minus_infinity = -std::numeric_limits<T>::infinity();
 
 public:
@@ -36,8 +35,8 @@ public:
       most_keys_ = std::max(most_keys_, sequence.keys);
     }
     int64_t units = std::max<int64_t>(1, int64_t(p_.sequences.size()) * p_.kv_heads);
-    chunks_ = std::clamp<int64_t>(divided_up(wanted_tasks, units), 1,
-                                  std::max<int64_t>(1, divided_up(most_keys_, least_chunk)));
+    chunks_ = std::clamp<int64_t>(divided_up(tuning::attention::few_queries_tasks, units), 1,
+                                  std::max<int64_t>(1, divided_up(most_keys_, tuning::attention::least_keys)));
   }
 
   void run() {

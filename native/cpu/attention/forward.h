@@ -26,10 +26,7 @@ template <class S, int vectors> class AttentionForward {
   using T = Compute<S>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
-  static constexpr int64_t tile_keys = attention_tile_keys;
-  // Queries per chunk. Each chunk packs all keys that it attends to, so small chunks repeat that work. On one thread,
-  // chunks of 128 queries took longer than whole heads: 5 % for 1024 queries, and 25 % for 256.
-  static constexpr int64_t wanted_tasks = 64, least_chunk = 256, most_chunk = 4096;
+  static constexpr int64_t tile_keys = tuning::attention::tile_keys;
 
 public:
   explicit AttentionForward(const AttentionProblem &problem)
@@ -82,7 +79,8 @@ private:
   void plan() {
     int64_t units = std::max<int64_t>(1, p_.kv_heads * int64_t(p_.sequences.size()));
     for (const AttentionSequence &sequence : p_.sequences) {
-      int64_t most = std::clamp(divided_up(sequence.queries * units, wanted_tasks), least_chunk, most_chunk),
+      int64_t most = std::clamp(divided_up(sequence.queries * units, tuning::attention::forward_tasks),
+                                tuning::attention::least_queries, tuning::attention::most_queries),
               parts = std::max<int64_t>(1, divided_up(sequence.queries, rounded_up(most, width))),
               chunk = rounded_up(divided_up(sequence.queries, parts), width);
       for (int64_t head = 0; head < p_.kv_heads; head++)

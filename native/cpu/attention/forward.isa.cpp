@@ -6,7 +6,7 @@ namespace {
 
 // With few queries (decoding), packing a panel costs more than it saves.
 template <class S> void forward(const AttentionProblem &problem) {
-  if (problem.most_queries() <= attention_few_queries) FewQueries<S>(problem).run();
+  if (problem.most_queries() <= tuning::attention::few_queries) FewQueries<S>(problem).run();
   else
     with_panel_vectors<Compute<S>>(problem.most_queries(),
                                    [&](auto vectors) { AttentionForward<S, vectors>(problem).run(); });

@@ -13,6 +13,7 @@
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../position/rope.h"
+#include "tuning.h"
 
 #include <atomic>
 #include <cmath>
@@ -21,6 +22,8 @@
 using namespace orchard;
 
 namespace {
+
+using tuning::attention::row_elements;
 
 constexpr int64_t most_rooms = 11;
 
@@ -57,7 +60,7 @@ public:
   Step(const AttentionStepBlock &block, const Operands &operands, int64_t rooms)
       : dtype_(float_of(block.dtype)), room_dtype_(float_of(block.room_dtype)), is_packed_(block.is_packed),
         count_(checked("a number of sequences", block.sequences, 1, 1 << 16)),
-        tokens_(checked("tokens", block.tokens, 1, attention_few_queries)),
+        tokens_(checked("tokens", block.tokens, 1, tuning::attention::few_queries)),
         heads_(checked("heads", block.heads, 1, 1 << 16)),
         kv_heads_(checked("heads of keys", block.kv_heads, 1, heads_)), dim_(checked("a row", block.dim, 1, 1 << 16)),
         value_dim_(checked("a row of values", block.value_dim, 1, 1 << 16)), rope_(rope_of(block)),
@@ -163,9 +166,8 @@ private:
   }
 
   void write_rows() {
-    constexpr int64_t grain = 1 << 14; // elements
     const int64_t rows = count_ * tokens_, table = 2 * rope_.pairs,
-                  at_once = std::max<int64_t>(1, grain / (heads_ * dim_ + kv_heads_ * (dim_ + value_dim_)));
+                  at_once = std::max<int64_t>(1, row_elements / (heads_ * dim_ + kv_heads_ * (dim_ + value_dim_)));
     ScratchSlots<double> slots(divided_up(rows, at_once), table + 3 * dim_ + std::max(dim_, value_dim_));
     parallel_for(rows, at_once, [&](int64_t begin, int64_t end) {
       slots.with([&](double *scratch) {

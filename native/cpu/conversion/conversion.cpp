@@ -4,12 +4,14 @@
 #include "../functions.h"
 #include "../parallel.h"
 #include "../pieces.h"
+#include "../tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t most = 1 << 15, unit = 1 << 10; // elements of a piece, which takes about 10 µs
+using tuning::conversion::task_elements;
+using tuning::conversion::task_unit;
 
 // out[i] = (dtype of out) x[i] for i < count. To a narrower float: rounds to nearest even; NaN stays NaN. Float to
 // integer: truncates; values out of range become the nearer limit, and NaN becomes 0. Integer to integer: wraps around.
@@ -21,10 +23,11 @@ void convert(const ConvertBlock &block, Operands operands) {
   const char *in = operands.input(0, from, block.from_offset, adjacent);
   char *out = operands.result(1, to, block.to_offset, adjacent);
   ConvertRow row = conversions().rows[static_cast<int>(from)][static_cast<int>(to)];
-  parallel_for(count, equal_pieces(count, most, unit, threads_at_hand()), [&](int64_t begin, int64_t end) {
-    const void *inputs[] = {element(in, from, begin)};
-    row(inputs, element(out, to, begin), end - begin);
-  });
+  parallel_for(count, equal_pieces(count, task_elements, task_unit, threads_at_hand()),
+               [&](int64_t begin, int64_t end) {
+                 const void *inputs[] = {element(in, from, begin)};
+                 row(inputs, element(out, to, begin), end - begin);
+               });
 }
 
 ORCHARD_FUNCTION("convert", convert, ConvertBlock, 2)

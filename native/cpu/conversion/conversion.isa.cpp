@@ -1,4 +1,5 @@
 #include "conversion.h"
+#include "../tuning.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,8 +7,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// A tile of widened elements fits in the L1 cache, from which they are narrowed again.
-constexpr int64_t tile = 1024;
+using tuning::conversion::tile;
 
 template <class From, class To> void convert_tiles(const From *in, To *out, int64_t count) {
   Compute<From> wide[tile];

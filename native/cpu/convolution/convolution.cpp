@@ -1,6 +1,7 @@
 #include "convolution.h"
 
 #include "../memory.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -8,10 +9,7 @@ using namespace orchard;
 
 namespace {
 
-// With fewer rows than this, a product would not fill a tile.
-constexpr int64_t most_depthwise_rows = 4;
-// Limit on the size of a box for all channels, zeros included.
-constexpr int64_t most_box_numbers = 1 << 18;
+using namespace tuning::convolution;
 
 // Calls use(place, index along each axis) for all elements of the kernel, in order.
 template <class Use> void for_each_place(const Convolution &conv, Use &&use) {

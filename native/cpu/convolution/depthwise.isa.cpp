@@ -2,18 +2,14 @@
 // (box.h), and several lines of the result are summed in registers over all elements of the kernel.
 #include "../parallel.h"
 #include "box.h"
+#include "tuning.h"
 
 #include <utility>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int most_lines = 8;                // lines of the result at once, enough to hide the latency of an addition
-constexpr int most_taps = 9;                 // elements of the kernel whose sums are in registers at once
-constexpr int64_t box_numbers = 1 << 14;     // for a band of one channel, if its lines permit
-constexpr int64_t all_box_numbers = 1 << 16; // for a band of all channels
-constexpr double operations_per_task = 1 << 16;
-constexpr int64_t least_weigh_tasks = 32;
+using namespace tuning::convolution;
 
 // Stores a whole vector, or the first `count` lanes if that is less.
 template <class T> inline void store_line(Vector<T> vector, T *to, int64_t count) {
@@ -137,7 +133,7 @@ public:
     const int64_t items = windows_.batch * windows_.groups * windows_.axes[0].grid * bands_, taps = windows_.depth();
     const double operations =
         double(windows_.positions()) / double(windows_.axes[0].grid * bands_) * double(taps * windows_.rows);
-    const int64_t tasks = divided_up(items, std::max<int64_t>(1, int64_t(operations_per_task / operations)));
+    const int64_t tasks = divided_up(items, std::max<int64_t>(1, int64_t(depthwise_operations / operations)));
     const int64_t size = 2 * boxes_size() + rounded_up(most_lines * scattered_, 16),
                   workers = std::min<int64_t>(tasks, thread_count());
     Scratch<T> space(scratch_product({workers, size}));

@@ -16,16 +16,15 @@
 #include "box.h"
 #include "share_tasks.h"
 #include "window_weight.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
+using namespace tuning::convolution;
+
 constexpr int tile_pieces = 2;
 constexpr int most_length = tile_rows / tile_pieces, least_length = (most_length + 1) / 2; // positions of a piece
-constexpr int64_t most_steps = 256;                                                        // of a block of channels
-constexpr int64_t task_positions = 512;   // largest number of positions of a task, unless one line has more
-constexpr int64_t task_numbers = 1 << 17; // limit on a task's sums, and on its boxes
-constexpr double most_padding = 1.1;      // limit on the sums computed in whole tiles, relative to those needed
 
 // The input of a tile: for each piece, the address of its first position in the first channel's box.
 template <class T> struct Pieces {
@@ -89,7 +88,7 @@ public:
   static constexpr int64_t width = tile_columns<T>;
 
   Direct(const Windows &windows, const T *source, const T *weight, T *result)
-      : windows_(windows), blocks_(windows, most_steps), source_(source), weight_(weight), result_(result),
+      : windows_(windows), blocks_(windows, most_channels), source_(source), weight_(weight), result_(result),
         length_(piece_length(windows.axes[2].grid)), line_pieces_(divided_up(windows.axes[2].grid, length_)),
         panels_(divided_up(windows.rows, width)), panel_size_(rounded_up(windows.depth() * width + lanes<T>, 64)),
         block_channels_(blocks_.block / windows.place_count), box_(windows, line_pieces_ * length_) {
@@ -100,10 +99,10 @@ public:
   // scratch memory.
   static bool takes(const Windows &windows) {
     const WindowAxis &wide = windows.axes[2];
-    if (!windows.is_whole() || windows.place_count == 1 || windows.place_count > most_steps) return false;
+    if (!windows.is_whole() || windows.place_count == 1 || windows.place_count > most_channels) return false;
     const int64_t line = rounded_up(wide.grid, piece_length(wide.grid)), rows = rounded_up(windows.rows, width);
     if (double(line) * double(rows) > most_padding * double(wide.grid) * double(windows.rows)) return false;
-    return line <= task_positions && Box<T>(windows, line).size() * most_steps <= task_numbers * windows.place_count;
+    return line <= task_positions && Box<T>(windows, line).size() * most_channels <= task_numbers * windows.place_count;
   }
 
   void run() {
@@ -155,10 +154,9 @@ private:
   }
 
   // Chooses the lines of a band, and the bands and panels of a task, so that all threads finish at the same time. Costs
-  // are in units of one position times one row. Each position costs `bring` rows for filling the boxes; each panel
-  // costs `read` positions for reading its weights.
+  // are in units of one position times one row. Each position costs `direct_bring` rows for filling the boxes; each
+  // panel costs `direct_read` positions for reading its weights.
   void divide() {
-    constexpr int64_t bring = 6, read = 12;
     const int64_t threads = thread_count(), lines = windows_.axes[1].grid, line = line_pieces_ * length_,
                   most = std::min(box_.lines_within(task_numbers / block_channels_, 1),
                                   std::max<int64_t>(1, task_positions / line));
@@ -167,14 +165,14 @@ private:
     for (int64_t parts = divided_up(lines, most); parts <= std::min(lines, divided_up(lines, most) + 2 * threads);
          parts++) {
       box_.set_band(divided_up(lines, parts));
-      const int64_t positions = box_.band() * line, brought = (box_.band() + 1) * line * bring,
+      const int64_t positions = box_.band() * line, brought = (box_.band() + 1) * line * direct_bring,
                     fitting = std::max<int64_t>(1, std::min(task_positions / positions, task_numbers / unit_boxes()));
       for (int64_t panels = 1; panels <= panels_; panels++)
         for (int64_t count = 1; count <= std::min(fitting, units()); count++) {
           if (count * panels > 1 && count * positions * panels * width > task_numbers) break;
           const int64_t tasks = windows_.groups * divided_up(units(), count) * divided_up(panels_, panels);
           const double cost = double(divided_up(tasks, threads)) *
-                              double(count * (positions * panels * width + brought) + panels * width * read);
+                              double(count * (positions * panels * width + brought) + panels * width * direct_read);
           if (cost < least) least = cost, best = box_.band(), task_units_ = count, task_panels_ = panels;
         }
     }

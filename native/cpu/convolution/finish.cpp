@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t least_elements = 1 << 14; // of a block of the parallel loop
+using tuning::convolution::finish_elements;
 
 void finish(const FinishBlock &block, Operands operands) {
   const int64_t planes = block.planes, channels = block.channels, columns = block.columns;
@@ -26,8 +27,8 @@ void finish(const FinishBlock &block, Operands operands) {
     const FinishActivation activation = block.activation;
     auto *row = finish_kernels().of<T>().rows[static_cast<int>(activation)];
     const Finish<T> values{T(block.alpha), T(block.beta), T(block.scale), T(block.shift)};
-    const int64_t piece = std::min(columns, least_elements), pieces = (columns + piece - 1) / piece;
-    parallel_for(planes * pieces, std::max<int64_t>(1, least_elements / piece), [&](int64_t begin, int64_t end) {
+    const int64_t piece = std::min(columns, finish_elements), pieces = (columns + piece - 1) / piece;
+    parallel_for(planes * pieces, std::max<int64_t>(1, finish_elements / piece), [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; at++) {
         const int64_t plane = at / pieces, first = at % pieces * piece, place = plane * columns + first;
         row(values, bias ? bias[plane % channels] : T(0), added ? added + place : nullptr, y + place,

@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-constexpr int64_t task_steps = 1 << 14; // elements
+using tuning::convolution::fold_elements;
 
 struct Windows {
   ConvolutionAxis high, wide;
@@ -51,7 +52,7 @@ template <class T> void add_plane(const Windows &windows, const T *x, Compute<T>
 template <class T> void add_planes(const Windows &windows, int64_t planes, const T *x, T *images) {
   using C = Compute<T>;
   const int64_t elements = windows.elements(), pixels = windows.pixels();
-  const int64_t grain = std::max<int64_t>(1, task_steps / std::max<int64_t>(1, elements + pixels));
+  const int64_t grain = std::max<int64_t>(1, fold_elements / std::max<int64_t>(1, elements + pixels));
   constexpr bool is_wide = std::is_same_v<T, C>;
   ScratchSlots<C> slots((planes + grain - 1) / grain, is_wide ? 0 : pixels);
   parallel_for(planes, grain, [&](int64_t begin, int64_t end) {

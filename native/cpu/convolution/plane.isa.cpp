@@ -12,13 +12,12 @@
 #include "box.h"
 #include "share_tasks.h"
 #include "window_weight.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_steps = 384;         // of a block of the depth: a tile's weights then fill half of an L1 cache
-constexpr int64_t unit_positions = 512;     // of a band, unless one line has more
-constexpr int64_t most_box_steps = 1 << 20; // limit on the numbers of a task's boxes
+using namespace tuning::convolution;
 
 // A band: some lines of one plane of a picture.
 struct Unit {
@@ -107,7 +106,7 @@ template <class T> class Planes {
 
 public:
   Planes(const Windows &windows, const T *source, const T *weight, T *result)
-      : windows_(windows), bands_(windows), blocks_(windows, most_steps), source_(source), weight_(weight),
+      : windows_(windows), bands_(windows), blocks_(windows, most_depth), source_(source), weight_(weight),
         result_(result), tiles_(divided_up(windows.rows, tile_rows)),
         tile_size_(rounded_up(windows.depth() * tile_rows + lanes<T>, 64)), stride_(rounded_up(bands_.length(), width)),
         places_(windows.place_count) {
@@ -249,8 +248,6 @@ template <class T>
 constexpr PlaneWeighings<T> plane_weighings = weighings_of<T>(std::make_integer_sequence<int, weigh_rows>());
 
 template <class T> class PlaneWeighing {
-  static constexpr int64_t most_parts = 16, least_positions = 1024, most_sums = 1 << 20; // of parts
-
 public:
   PlaneWeighing(const Windows &windows, const T *source, const T *gradient, T *weight)
       : windows_(windows), bands_(windows), source_(source), gradient_(gradient), weight_(weight),
@@ -286,8 +283,8 @@ private:
   // Depends on sizes only. A power of two divides well among threads.
   int64_t count_parts() const {
     const int64_t size = windows_.groups * windows_.rows * windows_.depth(),
-                  most = std::min({most_parts, bands_.count(), bands_.count() * length_ / least_positions,
-                                   most_sums / std::max<int64_t>(1, size)});
+                  most = std::min({most_weigh_parts, bands_.count(), bands_.count() * length_ / least_plane_positions,
+                                   most_weigh_sums / std::max<int64_t>(1, size)});
     int64_t parts = 1;
     while (2 * parts <= most) parts *= 2;
     return parts;
@@ -356,20 +353,17 @@ private:
 
 // ---------------------------------------------------------------- which windows
 
-// Costs are in units of one position times one row. Gathering a step's elements costs `bring` rows for each position,
-// and `line_cost` for each line, which is measured on lines of 8 to 28.
 template <class T> bool takes(const Windows &windows) {
-  constexpr double bring = 14, line_cost = 400;
   const auto &[deep, high, wide] = windows.axes;
   if (windows.place_count == 1 || high.step != 1 || wide.step != 1 || deep.step > unit_positions) return false;
   if (windows.rows <= 2 && windows.channels <= 2) return false; // the depthwise kernel
   const Bands<T> bands(windows);
-  const int64_t block = DepthBlocks(windows, most_steps).block;
+  const int64_t block = DepthBlocks(windows, most_depth).block;
   const int64_t channels = std::max(std::max<int64_t>(1, block / windows.place_count), bands.count());
   if (double(bands.box().size()) * double(channels) > double(most_box_steps)) return false;
   const double grid = double(windows.batch * windows.positions()), rows = double(windows.rows),
                computed = double(bands.count() * rounded_up(bands.length(), tile_columns<T>));
-  return computed * rows < grid * (rows + bring + line_cost / double(wide.grid));
+  return computed * rows < grid * (rows + plane_bring + plane_line / double(wide.grid));
 }
 
 template <class T> void multiply(const Windows &windows, const T *source, const T *weight, T *result) {

@@ -3,16 +3,15 @@
 
 #include "../isa.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <atomic>
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr double small_operations = 1e6; // with fewer operations, the fork-join cost exceeds the gain
-
 inline int64_t workers_for(double operations, int64_t tasks) {
-  return std::min<int64_t>(operations < small_operations ? 1 : thread_count(), tasks);
+  return std::min<int64_t>(operations < tuning::convolution::least_shared_operations ? 1 : thread_count(), tasks);
 }
 
 // Calls body(task, worker) for every task. Each worker number belongs to one thread, and so can select its scratch

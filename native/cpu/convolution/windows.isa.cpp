@@ -13,15 +13,14 @@
 #include "share_tasks.h"
 #include "window_rows.h"
 #include "window_weight.h"
+#include "tuning.h"
 
 #include <vector>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_depth = 384;  // steps in a block: a tile's weights then fill half of an L1 cache
-constexpr int64_t most_panels = 8;   // panels of a task: 400 KB of floats
-constexpr int64_t line_numbers = 64; // longer than a vector, and a whole number of cache lines
+using namespace tuning::convolution;
 
 // The division of positions and rows into tasks: the panels and the tiles of rows of each task.
 struct Division {
@@ -161,9 +160,9 @@ private:
 };
 
 // Chooses the panels and tiles of a task so that all threads finish at the same time. Costs are in units of one tile
-// row times one step. A panel costs its rows plus `bring` for gathering it; a tile costs `read` for its weights.
+// row times one step. A panel costs its rows plus `windows_bring` for gathering it; a tile costs `windows_read` for its
+// weights.
 Division divide(int64_t groups, int64_t panels, int64_t tiles, int64_t block) {
-  constexpr int64_t bring = 14, read = 6;
   const int64_t threads = thread_count(),
                 fitting = std::clamp<int64_t>(most_panels * most_depth / block, 1, most_panels);
   Division best{1, tiles};
@@ -172,7 +171,8 @@ Division divide(int64_t groups, int64_t panels, int64_t tiles, int64_t block) {
     for (int64_t count = std::min(panels, fitting); count > 0; count--) {
       const int64_t height = divided_up(tiles, parts),
                     tasks = groups * divided_up(panels, count) * divided_up(tiles, height);
-      const int64_t cost = divided_up(tasks, threads) * (count * (height * tile_rows + bring) + height * read);
+      const int64_t cost =
+          divided_up(tasks, threads) * (count * (height * tile_rows + windows_bring) + height * windows_read);
       if (cost < least) least = cost, best = {count, height};
     }
   return best;
@@ -222,10 +222,8 @@ void multiply(const Windows *phases, int64_t phase_count, const T *source, const
 //   sums[part][step, row] = Σ over the part's positions p of source under p [step, p] · gradient[row, p]
 template <class T> class Weighing {
   static constexpr int64_t width = tile_columns<T>;
-  static constexpr int64_t block_positions = 256,
-                           row_stride = block_positions + 16; // the padding puts rows in different cache sets
-  static constexpr int64_t block_steps = 8 * tile_rows;
-  static constexpr int64_t least_positions = 384, most_parts = 16, most_sums = 1 << 20; // of parts
+  static constexpr int64_t block_positions = weigh_positions, row_stride = block_positions + weigh_padding;
+  static constexpr int64_t block_steps = weigh_tiles * tile_rows;
 
 public:
   Weighing(const Windows &windows, const T *source, const T *gradient, T *weight)
@@ -268,8 +266,8 @@ private:
 
   // Returns the number of parts, which depends on sizes only: a power of two, which divides well among threads.
   int64_t count_parts() const {
-    const int64_t most = std::min(
-        {most_parts, positions_ / least_positions, most_sums / std::max<int64_t>(1, windows_.groups * sums_size_)});
+    const int64_t most = std::min({most_weigh_parts, positions_ / least_weigh_positions,
+                                   most_weigh_sums / std::max<int64_t>(1, windows_.groups * sums_size_)});
     int64_t parts = 1;
     while (2 * parts <= most) parts *= 2;
     return parts;

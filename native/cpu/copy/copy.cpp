@@ -5,6 +5,7 @@
 #include "../parallel.h"
 #include "../pieces.h"
 #include "../streamed.h"
+#include "tuning.h"
 
 #include <cstdlib>
 
@@ -12,9 +13,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_bytes = 1 << 17, cached_bytes = 1 << 21, page = 1 << 12;
-constexpr int64_t shortest_streamed_row = 1 << 10;
-constexpr int64_t longest_filled = 1 << 9; // bytes: the loop of `copy` writes longer rows of one element faster
+using namespace tuning::copy;
 
 // Sorts the axes by the result's strides, largest first, drops axes of length 1, and merges adjacent axes.
 int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
@@ -87,8 +86,7 @@ template <class Part> inline void copy_ends(const Addresses &at, int64_t bytes) 
   std::memcpy(at.to + bytes - sizeof(Part), &last, sizeof(Part));
 }
 
-// glibc copies long rows with `rep movsb`, which takes several times as long if the addresses are not aligned (Zen 4).
-constexpr int64_t long_row = 1 << 11, line = 64;
+constexpr int64_t line = 64;
 
 void copy_unaligned(const Addresses &at, int64_t bytes) {
   int64_t done = 0;

@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,9 +15,10 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
+using tuning::copy::padded_elements;
+
 ORCHARD_EXPORT_NAMES(PadMode)
 
-constexpr int64_t task_elements = 1 << 14;
 constexpr int64_t nowhere = -1;
 
 // An axis of `size` elements, with its border.
@@ -231,10 +233,10 @@ template <class T> void pad_elements(const PadBlock &block, const Operands &oper
   merge(all);
   const Sources sources(all);
   const Axis &last = all.axes[all.rank - 1];
-  const int64_t length = last.total(), pieces = (length - 1) / task_elements + 1;
+  const int64_t length = last.total(), pieces = (length - 1) / padded_elements + 1;
   const int64_t piece = (length - 1) / pieces + 1, rows = padded.count() / length;
   const RowSources row_sources(last, all.mode);
-  parallel_for(rows * pieces, std::max<int64_t>(1, task_elements / piece), [&](int64_t begin, int64_t end) {
+  parallel_for(rows * pieces, std::max<int64_t>(1, padded_elements / piece), [&](int64_t begin, int64_t end) {
     int64_t row = begin / pieces, part = begin % pieces;
     Sources::Walk walk(sources, row);
     for (int64_t task = begin; task < end; task++) {
@@ -318,7 +320,7 @@ template <class T> void add_gradients(const PadGradientBlock &block, const Opera
   std::unique_ptr<Copies> copies[max_rank];
   for (int axis = 0; axis < all.rank - 1; axis++) copies[axis] = std::make_unique<Copies>(all.axes[axis], all.mode);
   const int64_t length = all.axes[all.rank - 1].size, rows = inside.count() / length;
-  const int64_t grain = std::max<int64_t>(1, task_elements / length), tasks = (rows - 1) / grain + 1;
+  const int64_t grain = std::max<int64_t>(1, padded_elements / length), tasks = (rows - 1) / grain + 1;
   Scratch<double> scratch(scratch_product({tasks, length}));
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     double *sums = scratch.data() + begin / grain * length;

@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "../tuning.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t grain = 1 << 16; // about 20 µs
+using tuning::creation::task_elements;
 
 FillRow fill_row_of(int64_t bytes) {
   int size = 0;
@@ -36,7 +37,7 @@ void fill(const FillBlock &block, Operands operands) {
   if (nest.count() == 0) return;
   if (nest.rank != 1) return fill_axes(row, nest, 0, first, bytes, bits);
   const int64_t stride = nest.strides[0][0];
-  parallel_for(nest.shape[0], grain,
+  parallel_for(nest.shape[0], task_elements,
                [&](int64_t begin, int64_t end) { row(first + begin * stride * bytes, bits, end - begin, stride); });
 }
 
@@ -47,7 +48,8 @@ void write_range(Row *row, const Range &range, DType dtype, int64_t count, int64
     fail(ORCHARD_CPU_UNSUPPORTED,
          std::string("this range has no elements of dtype ") + dtype_names[static_cast<int>(dtype)]);
   char *first = operands.result(0, dtype, offset, Extent(count));
-  parallel_for(count, grain, [&](int64_t begin, int64_t end) { row(range, begin, end, element(first, dtype, begin)); });
+  parallel_for(count, task_elements,
+               [&](int64_t begin, int64_t end) { row(range, begin, end, element(first, dtype, begin)); });
 }
 
 void range(const RangeBlock &block, Operands operands) {

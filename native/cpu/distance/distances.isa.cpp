@@ -14,12 +14,15 @@
 #include "../matmul/some_lanes.h"
 #include "../matmul/tile.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
+
+using namespace tuning::distance;
 
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int row_count = 8; // of a tile, with two vectors: 16 sums, two vectors of y, and a difference
@@ -28,9 +31,6 @@ constexpr int row_count = 4;
 #endif
 constexpr int vector_count = 2;
 template <class T> constexpr int panel_width = vector_count * lanes<T>;
-constexpr int64_t block_depth = 128;   // coordinates of a block
-constexpr int64_t rows_of_task = 64;   // of x
-constexpr double terms_per_task = 1e5; // about 10 µs
 
 template <class T> inline Vector<T> magnitude(Vector<T> x) { return x < 0 ? -x : x; }
 
@@ -148,7 +148,7 @@ template <class T, DistanceNorm norm> void compute_norm(const Distances &d) {
   const int64_t row_tasks = (d.m - 1) / rows_of_task + 1, panels = (d.n - 1) / panel_width<T> + 1;
   const double terms = double(std::min(d.m, rows_of_task)) * panel_width<T> * double(std::max<int64_t>(d.k, 1));
   const DistanceTask<T, norm> task(d);
-  parallel_for(d.batch * row_tasks * panels, std::max<int64_t>(1, int64_t(terms_per_task / terms)),
+  parallel_for(d.batch * row_tasks * panels, std::max<int64_t>(1, int64_t(terms_of_task / terms)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t at = begin; at < end; at++)
                    task.run(at / panels / row_tasks, at / panels % row_tasks * rows_of_task,
@@ -163,7 +163,6 @@ template <class T> void compute(const Distances &distances) {
 }
 
 constexpr int pulled_rows = 4, pulled_vectors = 2;
-constexpr int64_t points_of_sum = 256; // summed in registers before they are added to the result
 
 // out[r] += Σⱼ weights[r, j] (x[r] − y[j]) for some rows, over up to pulled_vectors vectors of coordinates.
 template <class T, int rows, int vectors>
@@ -220,16 +219,15 @@ template <class T, int rows> void pull_some(const PulledPoints &p, int64_t batch
 template <class T> void pull(const PulledPoints &p) {
   const int64_t groups = (p.m - 1) / pulled_rows + 1;
   const double terms = double(pulled_rows) * double(p.n + 1) * double(p.k);
-  parallel_for(p.batch * groups, std::max<int64_t>(1, int64_t(terms_per_task / terms)),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t group = begin; group < end; group++) {
-                   int64_t row = group % groups * pulled_rows;
-                   const int64_t batch = group / groups, last = std::min(row + pulled_rows, p.m);
-                   if (last - row == pulled_rows) pull_some<T, pulled_rows>(p, batch, row);
-                   else
-                     for (; row < last; row++) pull_some<T, 1>(p, batch, row);
-                 }
-               });
+  parallel_for(p.batch * groups, std::max<int64_t>(1, int64_t(terms_of_task / terms)), [&](int64_t begin, int64_t end) {
+    for (int64_t group = begin; group < end; group++) {
+      int64_t row = group % groups * pulled_rows;
+      const int64_t batch = group / groups, last = std::min(row + pulled_rows, p.m);
+      if (last - row == pulled_rows) pull_some<T, pulled_rows>(p, batch, row);
+      else
+        for (; row < last; row++) pull_some<T, 1>(p, batch, row);
+    }
+  });
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <cmath>
 
@@ -10,9 +11,9 @@ using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(RowPair)
+using tuning::distance::pair_task_elements;
 
-constexpr int64_t task_elements = 1 << 15;
+ORCHARD_EXPORT_NAMES(RowPair)
 
 double value_of(RowPair function, const RowPairSums &sums, double target, double eps, double margin) {
   switch (function) {
@@ -44,7 +45,7 @@ template <class C> void compute(const RowPairsBlock &block, const Operands &oper
   C *out = operands.results<C>(3, slices.offsets[3], slices.nest.extent(3));
   const SumRowPair sum = row_pairs().sum[static_cast<int>(dtype)];
   const double eps = block.eps, margin = block.margin;
-  const int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, slices.length));
+  const int64_t grain = std::max<int64_t>(1, pair_task_elements / std::max<int64_t>(1, slices.length));
   parallel_for(slices.count(), grain, [&](int64_t begin, int64_t end) {
     for_each_run(slices.nest, begin, end, [&](const int64_t (&offsets)[4], int64_t, int64_t length) {
       for (int64_t i = 0; i < length; i++) {

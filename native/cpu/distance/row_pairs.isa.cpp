@@ -1,12 +1,13 @@
 #include "row_pairs.h"
 
 #include "../lanes.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Shorter vectors are summed one element after the other, since clearing and adding the lanes would take longer.
-constexpr int64_t shortest_with_lanes = 48;
+using tuning::distance::pair_part;
+using tuning::distance::shortest_with_lanes;
 
 template <class T>
 void sum_short(RowPair function, const T *a, const T *b, int64_t count, double eps, RowPairSums &sums) {
@@ -43,7 +44,6 @@ template <class T> void sum_products(const T *a, const T *b, int64_t count, RowP
 template <class T>
 void sum_row_pair(RowPair function, const void *first, const void *second, int64_t count, int64_t step_a,
                   int64_t step_b, double eps, RowPairSums &sums) {
-  constexpr int64_t part = 1024;
   const T *a = static_cast<const T *>(first), *b = static_cast<const T *>(second);
   const auto squares = [eps](const T *x, const T *y, int64_t length) {
     return summed(length, [=](int64_t i) {
@@ -62,9 +62,9 @@ void sum_row_pair(RowPair function, const void *first, const void *second, int64
   };
   sums = {};
   if (step_a == 1 && step_b == 1) return sum_adjacent(a, b, count, sums);
-  T copied_a[part], copied_b[part];
-  for (int64_t start = 0; start < count; start += part) {
-    const int64_t length = std::min(part, count - start);
+  T copied_a[pair_part], copied_b[pair_part];
+  for (int64_t start = 0; start < count; start += pair_part) {
+    const int64_t length = std::min(pair_part, count - start);
     for (int64_t i = 0; i < length; i++) {
       copied_a[i] = a[(start + i) * step_a];
       copied_b[i] = b[(start + i) * step_b];

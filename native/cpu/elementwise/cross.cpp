@@ -3,12 +3,13 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t grain = 1 << 13; // vectors
+using tuning::elementwise::cross_grain;
 
 // out = a₁b₂ - a₂b₁, a₂b₀ - a₀b₂, a₀b₁ - a₁b₀
 template <class T> void cross_products(const CrossBlock &block, const Operands &operands) {
@@ -19,7 +20,7 @@ template <class T> void cross_products(const CrossBlock &block, const Operands &
   T *out = operands.results<T>(2, block.offsets[2], nest.extent(2).along(3, along[2]));
   if (nest.count() == 0) return;
   const int64_t next[] = {nest.run_stride(0), nest.run_stride(1), nest.run_stride(2)};
-  parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
+  parallel_for(nest.count(), cross_grain, [&](int64_t begin, int64_t end) {
     for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t, int64_t length) {
       const T *u = a + offsets[0], *v = b + offsets[1];
       T *w = out + offsets[2];

@@ -2,6 +2,7 @@
 #include "../../.build/generated/elementwise_blocks.h"
 #include "../functions.h"
 #include "operations.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <string_view>
@@ -10,6 +11,9 @@
 using namespace orchard;
 
 namespace {
+
+using tuning::elementwise::slow_grain;
+using tuning::elementwise::very_slow_grain;
 
 int64_t size_of(DType dtype) { return dtype_sizes[static_cast<int>(dtype)]; }
 
@@ -96,7 +100,6 @@ constexpr std::string_view very_slow[] = {"asinh", "acosh", "entr"};
 constexpr std::string_view very_slow_in_float64[] = {"log10", "sin",  "cos",        "tan",       "asin", "acos",
                                                      "atan",  "sinh", "cosh",       "atanh",     "erf",  "erfc",
                                                      "ndtr",  "gelu", "logSigmoid", "tanhshrink"};
-constexpr int64_t slow_grain = 1 << 13, very_slow_grain = 1 << 11;
 
 struct Grains {
   int64_t of_float32, of_float64;

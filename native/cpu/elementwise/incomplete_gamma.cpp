@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <cmath>
 
@@ -10,7 +11,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t grain = 64; // elements, about 10 µs
+using tuning::elementwise::incomplete_gamma_grain;
 
 // Computes the nodes by Newton's method on the Legendre polynomial, as in src/ops/elementwise/legendre.ts.
 GammaRule computed_rule() {
@@ -46,7 +47,7 @@ void incomplete_gamma(const IncompleteGammaBlock &block, Operands operands) {
   const char *a = operands.input(0, dtype, block.offsets[0], Extent(count));
   const char *x = operands.input(1, dtype, block.offsets[1], Extent(count));
   char *out = operands.result(2, dtype, block.offsets[2], Extent(count));
-  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(count, incomplete_gamma_grain, [&](int64_t begin, int64_t end) {
     row(rule, is_upper, element(a, dtype, begin), element(x, dtype, begin), element(out, dtype, begin), end - begin);
   });
 }

@@ -5,6 +5,8 @@
 #include "../pieces.h"
 #include "runs.h"
 #include "stream.h"
+#include "tuning.h"
+#include "../streamed.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,17 +16,9 @@
 namespace orchard {
 namespace {
 
-// Elements that are not dense are copied in pieces that fit in the L1 cache.
-constexpr int64_t tile = 512;
-constexpr int64_t widest = 8;                  // bytes of an element
-constexpr int64_t shortest_run = 96;           // shorter ones are gathered to tiles
-constexpr int64_t shortest_beside_column = 32; // of 4 bytes, where an operand repeats one element along each run
-constexpr int64_t longest_gathered = 64;       // elements of a run that is gathered with others like it
-constexpr int64_t fewest_transposed = 1024;    // minimum elements for which blocks pay off
-constexpr int64_t fewest_in_block = 64;        // minimum elements for which starting a kernel pays off
+using namespace tuning::elementwise;
 
-// A result of at least this many bytes is written with nontemporal stores: the caches would evict it before it is read.
-constexpr int64_t streamed = 16 << 20;
+constexpr int64_t widest = 8; // bytes of an element
 
 int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
 
@@ -266,7 +260,7 @@ void Loop::run_by_blocks(const PlacedRow &row, const View *views, const Blocks &
   int64_t parts = blocks.across * blocks.down;
   for (int axis = 0; axis < rank_ - 1; axis++) parts *= axis == blocks.outer ? 1 : shape_[axis];
   parallel_for(parts, std::max<int64_t>(1, usual_grain / (blocks.wide * blocks.high)), [&](int64_t begin, int64_t end) {
-    alignas(64) char buffers[max_operands][block_bytes];
+    alignas(64) char buffers[max_operands][loop_block_bytes];
     if (blocks.is_dense) run_dense_blocks(row, views, blocks, begin, end, buffers);
     else run_parted_blocks(row, views, blocks, begin, end, buffers);
   });
@@ -279,7 +273,7 @@ void Loop::run_dense_blocks(const PlacedRow &row, const View *views, const Block
   const View &result = views[last];
   int64_t widest_element = 1;
   for (int i = 0; i < last; i++) widest_element = std::max(widest_element, views[i].size());
-  const int64_t most = block_bytes / widest_element;
+  const int64_t most = loop_block_bytes / widest_element;
   const void *inputs[max_operands];
   for (int64_t number = begin; number < end;) {
     Block block = block_at(blocks, number);
@@ -368,7 +362,7 @@ void Loop::run_part(const PlacedRow &row, const View *views, int64_t begin, int6
 
 Loop::Target Loop::target_of(const View &result) const {
   if (result.layout != Layout::dense) return Target::scattered;
-  bool is_large = count_ * result.size() >= streamed;
+  bool is_large = count_ * result.size() >= streamed_bytes;
   bool is_aligned = reinterpret_cast<uintptr_t>(result.first()) % stream_line == 0;
   return streams().copy && is_large && is_aligned ? Target::streamed : Target::in_place;
 }

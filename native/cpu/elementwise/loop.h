@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../nest.h"
 #include "row.h"
+#include "tuning.h"
 
 #include <cstdint>
 #include <functional>
@@ -28,8 +29,7 @@ struct LoopOperand {
   int64_t size; // of an element in bytes
 };
 
-// The number of elements in a piece that takes about 10 µs, for operations limited by memory.
-inline constexpr int64_t usual_grain = 1 << 15;
+using tuning::elementwise::usual_grain;
 
 class Loop {
 public:
@@ -68,7 +68,6 @@ public:
   bool any(int operand, Test test) const;
 
 private:
-  static constexpr int64_t block_bytes = 1 << 14; // of an operand in a block; see transpose.isa.cpp
   enum class Layout { dense, constant, strided };
   enum class Target {
     in_place,
@@ -92,7 +91,7 @@ private:
   Block next_block(const Blocks &blocks, const Block &before, int64_t number) const;
   void transpose(const View &view, const Blocks &blocks, const Block &block, int64_t place, char *dense) const;
   void run_by_blocks(const PlacedRow &row, const View *views, const Blocks &blocks) const;
-  using Buffers = char (*)[block_bytes]; // a block of each operand
+  using Buffers = char (*)[tuning::elementwise::loop_block_bytes]; // a block of each operand
   void run_dense_blocks(const PlacedRow &row, const View *views, const Blocks &blocks, int64_t begin, int64_t end,
                         Buffers buffers) const;
   void run_parted_blocks(const PlacedRow &row, const View *views, const Blocks &blocks, int64_t begin, int64_t end,

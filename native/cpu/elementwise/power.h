@@ -4,6 +4,7 @@
 #pragma once
 
 #include "math.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -53,10 +54,9 @@ inline float exp2_of_product(float y, WideLog2 l) {
 // x^y for elements that has_plain_power accepts. Two loops have shorter dependency chains than one, which allows more
 // instruction-level parallelism.
 inline void plain_powers(const float *__restrict x, const float *__restrict y, float *__restrict out, int64_t count) {
-  constexpr int64_t tile = 512;
-  float high[tile], low[tile];
-  for (int64_t start = 0; start < count; start += tile) {
-    int64_t length = std::min(tile, count - start);
+  float high[tuning::elementwise::power_tile], low[tuning::elementwise::power_tile];
+  for (int64_t start = 0; start < count; start += tuning::elementwise::power_tile) {
+    int64_t length = std::min(tuning::elementwise::power_tile, count - start);
     for (int64_t i = 0; i < length; i++) {
       WideLog2 l = wide_log2(x[start + i], 0.0f);
       high[i] = l.high;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "operations.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <iterator>
@@ -36,9 +37,6 @@ template <class T> constexpr bool is_half = std::is_same_v<T, Float16> || std::i
 
 // The storage type of an operation's result, for operands stored as T.
 template <class T, class Number> using ResultOf = std::conditional_t<std::is_same_v<Number, bool>, Bool, T>;
-
-// A tile of widened elements fits in the L1 cache, from which they are narrowed again.
-constexpr int64_t tile = 1024;
 
 template <class Operation, class = void> constexpr bool has_correction = false;
 template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
@@ -66,12 +64,9 @@ template <class Operation, class... In> inline int32_t count_others(int64_t coun
   return others;
 }
 
-// If at most one in `rare` elements is not plain, `Plain` computes the row and the others are recomputed one by one.
-constexpr int64_t rare = 32, stretch = 64;
-
 template <class Operation, class... In> void compute_others(float *out, int64_t count, const In *...in) {
-  for (int64_t start = 0; start < count; start += stretch) {
-    int64_t end = std::min(count, start + stretch);
+  for (int64_t start = 0; start < count; start += tuning::elementwise::stretch) {
+    int64_t end = std::min(count, start + tuning::elementwise::stretch);
     if (count_others<Operation>(end - start, (in + start)...) == 0) continue;
     for (int64_t i = start; i < end; i++)
       if (!Operation::Plain::takes(in[i]...)) out[i] = Operation::of(in[i]...);
@@ -81,7 +76,7 @@ template <class Operation, class... In> void compute_others(float *out, int64_t 
 template <class Operation, class... In> inline void compute_floats(float *out, int64_t count, const In *...in) {
   if constexpr (has_plain<Operation>) {
     int64_t others = count_others<Operation>(count, in...);
-    if (others * rare <= count) {
+    if (others * tuning::elementwise::rare <= count) {
       Operation::Plain::row(out, count, in...);
       if (others > 0) compute_others<Operation>(out, count, in...);
       return;
@@ -104,11 +99,11 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
     compute_floats<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
   else if constexpr (!is_half<T>) compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
   else {
-    float wide[sizeof...(operand)][tile];
-    float computed[tile];
+    float wide[sizeof...(operand)][tuning::elementwise::widened_tile];
+    float computed[tuning::elementwise::widened_tile];
     const void *widened[] = {(const void *)wide[operand]...};
-    for (int64_t start = 0; start < count; start += tile) {
-      int64_t length = std::min(tile, count - start);
+    for (int64_t start = 0; start < count; start += tuning::elementwise::widened_tile) {
+      int64_t length = std::min(tuning::elementwise::widened_tile, count - start);
       (widen(static_cast<const T *>(inputs[operand]) + start, wide[operand], length), ...);
       if constexpr (std::is_same_v<Result, Bool>)
         compute<Operation, float>(widened, out + start, length, std::index_sequence<operand...>{});
@@ -123,10 +118,10 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
 // Computes a result that replaces operands. They are copied tile by tile, since `compute` may not read its result.
 template <class Operation, class T, int operands>
 void elementwise_row_in_place(const void *const *inputs, void *out, int64_t count) {
-  alignas(64) T copied[tile];
+  alignas(64) T copied[tuning::elementwise::widened_tile];
   const void *given[operands];
-  for (int64_t start = 0; start < count; start += tile) {
-    const int64_t length = std::min(tile, count - start);
+  for (int64_t start = 0; start < count; start += tuning::elementwise::widened_tile) {
+    const int64_t length = std::min(tuning::elementwise::widened_tile, count - start);
     T *part = static_cast<T *>(out) + start;
     std::copy(part, part + length, copied);
     for (int i = 0; i < operands; i++) given[i] = inputs[i] == out ? copied : static_cast<const T *>(inputs[i]) + start;

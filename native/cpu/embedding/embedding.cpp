@@ -6,6 +6,7 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "../streamed.h"
+#include "../tuning.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,9 +15,9 @@ using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(BagMode)
+using tuning::embedding::task_elements;
 
-constexpr int64_t task_elements = 1 << 14;
+ORCHARD_EXPORT_NAMES(BagMode)
 
 int64_t blocks_of(int64_t width) { return (width + bag_columns - 1) / bag_columns; }
 int64_t grain_of(int64_t elements) { return std::max<int64_t>(1, task_elements / std::max<int64_t>(1, elements)); }

@@ -4,12 +4,17 @@
 #include "../linalg/batches.h"
 #include "../parallel.h"
 #include "transform.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 using namespace orchard;
 
 namespace {
+
+using tuning::fft::most_lane_numbers;
+using tuning::fft::numbers_of_chunk;
+using tuning::fft::numbers_of_task;
 
 void check_dtype(const char *name, DType dtype) {
   if (dtype != DType::float64 && dtype != DType::float32)
@@ -24,9 +29,8 @@ void check_sizes(std::initializer_list<int64_t> sizes) {
 // Whether a vector holds an element of several matrices instead of several adjacent columns: if there are few columns,
 // and the matrices fit into a cache as vectors.
 bool columns_of_matrices(const FftBlock &block, int64_t lanes) {
-  constexpr int64_t largest = 4096;
   const int64_t outer = block.outer, inner = block.inner, groups = (outer + lanes - 1) / lanes;
-  return block.length * inner <= largest && 3 * groups * inner < 2 * outer * ((inner + lanes - 1) / lanes);
+  return block.length * inner <= most_lane_numbers && 3 * groups * inner < 2 * outer * ((inner + lanes - 1) / lanes);
 }
 
 // Transforms columns in blocks of adjacent ones. Long columns would not fit into a cache as vectors: they are copied to
@@ -41,7 +45,7 @@ template <class T> void transform_columns(const FftBlock &block, const T *x, T *
   if (plan->passes && columns_of_matrices(block, lanes)) {
     const int64_t groups = (outer + lanes - 1) / lanes, numbers = 2 * n * inner;
     ScratchParts<T> works(std::min<int64_t>(thread_count(), groups), scratch_product({n, 2 * inner + 4, lanes}));
-    parallel_for(groups, std::max<int64_t>(1, (1 << 14) / (n * inner * lanes)), [&](int64_t begin, int64_t end) {
+    parallel_for(groups, std::max<int64_t>(1, numbers_of_task / (n * inner * lanes)), [&](int64_t begin, int64_t end) {
       typename ScratchParts<T>::Part work(works);
       for (int64_t group = begin; group < end; group++) {
         const int64_t first = group * lanes;
@@ -55,7 +59,7 @@ template <class T> void transform_columns(const FftBlock &block, const T *x, T *
   }
   if (plan->passes) {
     ScratchParts<T> works(thread_count(), scratch_product({n, 4, lanes}));
-    const int64_t grain = std::max<int64_t>(1, (1 << 14) / (n * lanes));
+    const int64_t grain = std::max<int64_t>(1, numbers_of_task / (n * lanes));
     parallel_for(scratch_product({outer, blocks}), grain, [&](int64_t begin, int64_t end) {
       typename ScratchParts<T>::Part work(works);
       for (int64_t at = begin; at < end; at++) {
@@ -113,7 +117,7 @@ public:
     const int64_t lanes = kernels_.lanes, groups = (rows_ + lanes - 1) / lanes;
     const int64_t in = to_real ? 2 * m_ : n_, out = to_real ? n_ : 2 * m_;
     ScratchParts<T> works(std::min<int64_t>(thread_count(), groups), scratch_product({plan->length + 1, 4, lanes}));
-    parallel_for(groups, std::max<int64_t>(1, (1 << 14) / (n_ * lanes)), [&](int64_t begin, int64_t end) {
+    parallel_for(groups, std::max<int64_t>(1, numbers_of_task / (n_ * lanes)), [&](int64_t begin, int64_t end) {
       typename ScratchParts<T>::Part work(works);
       for (int64_t group = begin; group < end; group++) {
         const int64_t first = group * lanes;
@@ -177,15 +181,14 @@ public:
 
 private:
   template <class Body> void each(int64_t count, Body &&body) const {
-    parallel_for(count, std::max<int64_t>(1, (1 << 14) / n_), [&](int64_t begin, int64_t end) {
+    parallel_for(count, std::max<int64_t>(1, numbers_of_task / n_), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; row++) body(row);
     });
   }
 
   // Calls body(first, count, scratch, more scratch) for groups of rows that fit into a cache, with 2 n numbers per row.
   template <class Body> void in_chunks(Body &&body) const {
-    constexpr int64_t numbers = 1 << 17;
-    const int64_t most = std::min(rows_, std::max<int64_t>(16 * thread_count(), numbers / n_));
+    const int64_t most = std::min(rows_, std::max<int64_t>(16 * thread_count(), numbers_of_chunk / n_));
     Scratch<T> scratch(scratch_product({4, most, n_}));
     for (int64_t first = 0; first < rows_; first += most)
       body(first, std::min(most, rows_ - first), scratch.data(), scratch.data() + 2 * most * n_);

@@ -1,16 +1,16 @@
 // Plans of discrete Fourier transforms: factors and tables of a length, computed once and kept.
 #pragma once
 
+#include "tuning.h"
+
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace orchard {
 
-// The largest prime factor that is computed by its definition. Lengths with a larger one use Bluestein's algorithm.
-constexpr int64_t largest_radix = 157;
-// The longest transform whose elements are computed one lane each; longer ones are split into two factors.
-constexpr int64_t longest_in_lanes = 512;
+using tuning::fft::largest_radix;
+using tuning::fft::longest_in_lanes;
 
 // One pass of a Stockham transform of length n: n = radix * m * s, where s is the product of the earlier radices.
 template <class T> struct Stage {

@@ -3,6 +3,7 @@
 #include "../linalg/batches.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,8 +15,9 @@ namespace orchard {
 
 namespace {
 
-constexpr double operations_of_task = 1 << 16; // about 10 µs
-constexpr int64_t cached_bytes = int64_t(128) << 20;
+using tuning::fft::most_cached_bytes;
+using tuning::fft::numbers_of_task;
+using tuning::fft::operations_of_task;
 
 template <class T> int64_t bytes_of(const Plan<T> &plan) {
   int64_t numbers = int64_t(plan.half_roots.size());
@@ -69,7 +71,7 @@ template <class T> std::shared_ptr<const Plan<T>> make_plan(int64_t n) {
   return made;
 }
 
-// Plans that were used last, up to `cached_bytes` of them.
+// Plans that were used last, up to `most_cached_bytes` of them.
 template <class T> class PlanCache {
 public:
   std::shared_ptr<const Plan<T>> find(int64_t n) {
@@ -83,7 +85,7 @@ public:
     auto plan = make_plan<T>(n);
     entries_.push_front({plan, lanes, bytes_of(*plan)});
     bytes_ += entries_.front().bytes;
-    while (bytes_ > cached_bytes && entries_.size() > 1) {
+    while (bytes_ > most_cached_bytes && entries_.size() > 1) {
       bytes_ -= entries_.back().bytes;
       entries_.pop_back();
     }
@@ -203,11 +205,10 @@ private:
   }
 
   void run_chirp(const Chirp<T> &chirp, const Lines<T> &row, T *between, ScratchParts<T> &works) const {
-    constexpr int64_t grain = 1 << 14;
     const Plan<T> &padded = *chirp.padded;
     const int64_t n = int64_t(chirp.chirp.size()) / 2, length = padded.length;
     T *x = between, *y = x + 2 * length, *rest = y + 2 * length;
-    auto each = [](int64_t count, auto &&body) { parallel_for(count, grain, body); };
+    auto each = [](int64_t count, auto &&body) { parallel_for(count, numbers_of_task, body); };
     each(length, [&](int64_t begin, int64_t end) { kernels_.chirp_in(chirp, row, begin, end, x); });
     run_row(padded, {x, y, 0, 0, 1, false, T(1)}, rest, works);
     each(length, [&](int64_t begin, int64_t end) { kernels_.chirp_between(chirp, begin, end, y); });

@@ -5,21 +5,16 @@
 #include "../streamed.h"
 #include "indexing.h"
 #include "indices.h"
+#include "tuning.h"
 
 #include <cstring>
 
 using namespace orchard;
 
 namespace {
-// A task takes about 10 µs: it copies this many bytes of rows, or this many single elements.
-constexpr int64_t task_bytes = 1 << 18, task_elements = 1 << 13;
-constexpr int64_t most_shared = 1 << 12; // indices
-enum Operand { from_x, from_index, to_out };
 
-// Rows of at least this many bytes are written with nontemporal stores. While a row is copied, this many bytes of the
-// next row are prefetched: the hardware prefetcher can't predict the next row of a table, only the following cache
-// lines of a row that is being read.
-constexpr int64_t least_streamed_row = 512, fetched_bytes = 1024, least_fetched = 64; // least_fetched: in elements
+using namespace tuning::indexing;
+enum Operand { from_x, from_index, to_out };
 
 template <class T>
 void copy_run(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t length, bool is_streamed) {
@@ -148,7 +143,7 @@ void gather(const GatherBlock &block, Operands operands) {
       using T = typename decltype(type)::type;
       const bool streams_rows = is_streamed(nest.count() * int64_t(sizeof(T)));
       const bool copies_rows = nest.run_stride(from_index) == 0 && nest.run_length() >= least_fetched;
-      const int64_t grain = copies_rows ? task_bytes / int64_t(sizeof(T)) : task_elements;
+      const int64_t grain = copies_rows ? gather_bytes / int64_t(sizeof(T)) : gathered_elements;
       const SharedIndices shared(nest, axis, indices, bad);
       parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
         if (shared.are_valid())

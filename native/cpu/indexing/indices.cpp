@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../parallel.h"
 #include "indexing.h"
+#include "tuning.h"
 
 #include <atomic>
 
@@ -15,7 +16,8 @@ void orchard::refuse_index(int64_t index, int64_t size) {
 using namespace orchard;
 
 namespace {
-constexpr int64_t grain = 1 << 15;
+
+using tuning::indexing::check_elements;
 
 void reduce_to(std::atomic<int64_t> &least, int64_t value) {
   int64_t seen = least.load(std::memory_order_relaxed);
@@ -43,7 +45,7 @@ void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
   std::atomic<int64_t> least{INT64_MAX};
   double *found = operands.results<double>(1, 0, Extent());
   with_indices(operands, 0, block.dtype, block.offset, nest.extent(0), [&](auto *first) {
-    parallel_for(nest.count(), grain,
+    parallel_for(nest.count(), check_elements,
                  [&](int64_t begin, int64_t end) { find_in_run(nest, first, size, except, begin, end, least); });
   });
   *found = least == INT64_MAX ? -1.0 : static_cast<double>(least.load());

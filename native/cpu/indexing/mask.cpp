@@ -4,6 +4,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <cstring>
 #include <type_traits>
@@ -13,7 +14,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t piece = 512; // elements whose flags and values stay in the L1 cache
+using tuning::indexing::mask_piece;
 
 int64_t block_size_of(int64_t size) {
   if (size < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected blocks of at least one element");
@@ -46,10 +47,10 @@ template <int operands, class Use>
 void for_each_piece(const Nest<operands> &nest, int operand, DType dtype, const char *mask, int64_t begin, int64_t end,
                     Use &&use) {
   const auto find_flags = mask_kernels().flags[static_cast<int>(dtype)];
-  uint8_t flags[piece];
+  uint8_t flags[mask_piece];
   for_each_run(nest, begin, end, [&](const int64_t (&offsets)[operands], int64_t first, int64_t length) {
-    for (int64_t done = 0; done < length; done += piece) {
-      const int64_t part = std::min(piece, length - done), stride = nest.run_stride(operand);
+    for (int64_t done = 0; done < length; done += mask_piece) {
+      const int64_t part = std::min(mask_piece, length - done), stride = nest.run_stride(operand);
       int64_t at[operands];
       for (int each = 0; each < operands; each++) at[each] = offsets[each] + done * nest.run_stride(each);
       const int64_t set = find_flags(mask + at[operand] * dtype_sizes[static_cast<int>(dtype)], stride, part, flags);
@@ -135,7 +136,7 @@ void nonzero(const NonzeroBlock &block, Operands operands) {
     for_each_piece(nest, 0, dtype, x, begin, end,
                    [&](const int64_t (&)[1], int64_t first, int64_t length, const uint8_t *flags, int64_t set) {
                      if (set == 0) return;
-                     int64_t positions[piece + 1];
+                     int64_t positions[mask_piece + 1];
                      int64_t found = 0;
                      for (int64_t i = 0; i < length; i++) {
                        positions[found] = first + i; // the next element replaces it unless this one is set
@@ -175,7 +176,7 @@ void masked_select(const MaskedSelectBlock &block, Operands operands) {
                      [&](const int64_t (&at)[2], int64_t, int64_t length, const uint8_t *flags, int64_t set) {
                        if (set == 0) return;
                        const T *x = reinterpret_cast<const T *>(from) + at[0];
-                       T chosen[piece + 1];
+                       T chosen[mask_piece + 1];
                        int64_t found = 0;
                        for (int64_t i = 0; i < length; i++) {
                          chosen[found] = x[i * stride];

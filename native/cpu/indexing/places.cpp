@@ -2,6 +2,7 @@
 #include "../functions.h"
 #include "../parallel.h"
 #include "indexing.h"
+#include "tuning.h"
 
 #include <atomic>
 #include <cstring>
@@ -10,8 +11,8 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t grain = 1 << 14;
-constexpr int64_t piece = 512; // flat indices that stay in the L1 cache while all lists are added
+using tuning::indexing::list_elements;
+using tuning::indexing::list_piece;
 
 template <class Index> struct List {
   const Index *first;
@@ -64,11 +65,11 @@ void find_places(const IndexPlacesBlock &block, const Operands &operands, const 
   int64_t *places = operands.results<int64_t>(most_lists, block.offset, Extent(nest.count()));
   double *found = operands.results<double>(most_lists + 1, 0, Extent());
   FirstBad bad;
-  parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
+  parallel_for(nest.count(), list_elements, [&](int64_t begin, int64_t end) {
     for_each_run(nest, begin, end, [&](const int64_t (&offsets)[most_lists + 1], int64_t first, int64_t length) {
-      for (int64_t done = 0; done < length; done += piece) {
-        uint64_t sums[piece] = {};
-        const int64_t part = std::min(piece, length - done);
+      for (int64_t done = 0; done < length; done += list_piece) {
+        uint64_t sums[list_piece] = {};
+        const int64_t part = std::min(list_piece, length - done);
         for (int list = 0; list < count; list++) {
           const int64_t stride = nest.run_stride(list);
           const Index *index = lists[list].first + offsets[list] + done * stride;

@@ -10,6 +10,7 @@
 #include "../parallel.h"
 #include "indices.h"
 #include "scratch_slots.h"
+#include "tuning.h"
 
 #include <cstring>
 
@@ -17,9 +18,7 @@ using namespace orchard;
 
 namespace {
 
-// With fewer indices than this fraction of a slice's elements, summing only the selected elements is faster than
-// summing all.
-constexpr int64_t few_indices = 4;
+using tuning::indexing::few_indices;
 
 // The operands of a call and the parameters of its kernels. A slice of the result has the length of a slice of x, or of
 // the source.

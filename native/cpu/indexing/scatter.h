@@ -3,8 +3,12 @@
 #pragma once
 
 #include "../nest.h"
+#include "tuning.h"
 
 namespace orchard {
+
+using tuning::indexing::scatter_tile;
+using tuning::indexing::scatter_tile_elements;
 
 // The combination of an element with its contributions: sum, product, maximum, minimum, or the last contribution.
 ORCHARD_NAMES(Scattering, sum, prod, amax, amin, last)
@@ -27,10 +31,6 @@ struct ScatterOthersBlock {
   NestBlock<4> slices;
   Flag includes_self;
 };
-
-// Slices that are processed together: at least `scatter_tile` where there are so many, and more while their elements,
-// or the sums of their elements, stay below `scatter_tile_elements`.
-inline constexpr int64_t scatter_tile = 16, scatter_tile_elements = 1 << 15;
 
 struct Scatter {
   int64_t length;     // of a slice of the source

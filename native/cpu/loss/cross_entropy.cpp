@@ -5,12 +5,14 @@
 #include "../indexing/indices.h"
 #include "../parallel.h"
 #include "../streamed.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 14;
+using tuning::loss::class_elements;
+
 enum Operand { of_logits, of_targets, of_slices, of_scale, of_gradient }; // of_slices: one number per slice
 
 // The arguments common to both passes.
@@ -42,7 +44,7 @@ void for_each_batch(const Call &call, const Slices<operands> &slices, const Oper
   const Nest<operands> &nest = slices.nest;
   int64_t run = nest.run_length(), together = slices.along[of_logits] == 1 ? 1 : std::min(run, batch_slices);
   int64_t batches = run == 0 ? 0 : (run - 1) / together + 1, tasks = run == 0 ? 0 : slices.count() / run * batches;
-  int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, together * slices.length));
+  int64_t grain = std::max<int64_t>(1, class_elements / std::max<int64_t>(1, together * slices.length));
   BadIndex bad;
   auto run_by = [&](auto *targets) {
     parallel_for(tasks, grain, [&](int64_t begin, int64_t end) {
@@ -77,7 +79,7 @@ void for_each_batch(const Call &call, const Slices<operands> &slices, const Oper
 template <int operands, class Use>
 void for_each_short_block(const Call &call, const Slices<operands> &slices, const Operands &buffers, Use &&use) {
   const int64_t count = slices.count(), width = short_slices(slices.length);
-  const int64_t grain = std::max<int64_t>(1, task_elements / (width * slices.length));
+  const int64_t grain = std::max<int64_t>(1, class_elements / (width * slices.length));
   BadIndex bad;
   auto run_by = [&](auto *targets) {
     parallel_for((count - 1) / width + 1, grain, [&](int64_t begin, int64_t end) {

@@ -8,8 +8,12 @@
 
 #include "../short_slices.h"
 #include "../slices.h"
+#include "tuning.h"
 
 namespace orchard {
+
+using tuning::loss::batch_slices;
+using tuning::loss::class_tile;
 
 // The common first fields of both blocks. Class weights are dense.
 struct ClassesBlock {
@@ -29,9 +33,6 @@ struct CrossEntropyBlock : ClassesBlock {
 struct CrossEntropyGradientBlock : ClassesBlock {
   SlicesBlock<5> slices; // logits, targets, log_sums, scales, gradient
 };
-
-constexpr int64_t batch_slices = 16; // the largest number of adjacent slices that are computed together
-constexpr int64_t class_tile = 512;  // classes in a tile of several slices; a tile of one slice has four times as many
 
 struct ClassBatch {
   const char *x; // the logits of the first slice

@@ -5,14 +5,15 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "../streamed.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(Loss)
+using tuning::loss::chunk_elements;
 
-constexpr int64_t grain = 1 << 15; // elements: chunks depend on sizes only, so the sums do too
+ORCHARD_EXPORT_NAMES(Loss)
 
 DType checked(DType dtype) {
   if (dtype > DType::bfloat16)
@@ -86,18 +87,18 @@ void loss(const LossBlock &block, Operands operands) {
   char *sum_of_all = is_summed ? operands.result(4, result, block.offsets[4], Extent()) : nullptr;
   const int64_t count = call.nest.count();
   const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
-  Scratch<double> sums(is_summed ? (count + grain - 1) / grain : 0);
-  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+  Scratch<double> sums(is_summed ? (count + chunk_elements - 1) / chunk_elements : 0);
+  parallel_for(count, chunk_elements, [&](int64_t begin, int64_t end) {
     double sum = 0;
     call.for_each_part(begin, end, [&](const LossRun &run) {
       if (is_summed) sum += kernel.sum(kind, run);
       else kernel.values(kind, run);
     });
-    if (is_summed) sums.data()[begin / grain] = sum;
+    if (is_summed) sums.data()[begin / chunk_elements] = sum;
   });
   if (!is_summed) return;
   double total = 0;
-  for (int64_t chunk = 0; chunk * grain < count; chunk++) total += sums.data()[chunk];
+  for (int64_t chunk = 0; chunk * chunk_elements < count; chunk++) total += sums.data()[chunk];
   store_sum(sum_of_all, result, total * call.factor);
 }
 
@@ -117,7 +118,7 @@ void loss_gradient(const LossGradientBlock &block, Operands operands) {
     if (block.needs[at]) call.find_result(operands, 5 + at, block.offsets[5 + at]);
     else call.leave_out(5 + at);
   const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
-  parallel_for(call.nest.count(), grain, [&](int64_t begin, int64_t end) {
+  parallel_for(call.nest.count(), chunk_elements, [&](int64_t begin, int64_t end) {
     call.for_each_part(begin, end, [&](const LossRun &run) { kernel.gradients(kind, run); });
   });
 }

@@ -4,13 +4,14 @@
 #include "../elementwise/softplus.h"
 #include "../lanes.h"
 #include "../streamed.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 1024;
+using tuning::loss::tile;
 
 // Returns elements in the compute type: the original ones, or a copy in `buffer`.
 template <class T>

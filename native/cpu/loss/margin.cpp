@@ -6,6 +6,7 @@
 #include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -14,9 +15,9 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(MarginLoss)
+using tuning::loss::class_elements;
 
-constexpr int64_t task_elements = 1 << 14;
+ORCHARD_EXPORT_NAMES(MarginLoss)
 
 template <class T> struct Margin {
   int64_t rows, classes;
@@ -103,7 +104,7 @@ void rows_of(MarginLoss loss, const Margin<T> &call, const Index *targets, const
   const int64_t classes = call.classes;
   const bool is_single = has_one_target(loss);
   const int64_t work = is_single ? classes : scratch_product({classes, std::min<int64_t>(classes, 16)});
-  const int64_t grain = std::max<int64_t>(1, task_elements / work);
+  const int64_t grain = std::max<int64_t>(1, class_elements / work);
   ScratchSlots<double> slots((call.rows + grain - 1) / grain, is_single ? 1 : scratch_product({3, classes}));
   BadIndex bad;
   parallel_for(call.rows, grain, [&](int64_t begin, int64_t end) {
@@ -179,7 +180,7 @@ template <class T> void nll_gradient_of(const NllLossGradientBlock &block, const
       const int64_t target = targets[i];
       if (target != ignored && is_in_range(target, classes)) divisor += factors ? double(factors[target]) : 1;
     }
-    parallel_for(outer, std::max<int64_t>(1, task_elements / std::max<int64_t>(1, length)),
+    parallel_for(outer, std::max<int64_t>(1, class_elements / std::max<int64_t>(1, length)),
                  [&](int64_t begin, int64_t end) {
                    std::fill(out + begin * length, out + end * length, store<T>(C(0)));
                    for (int64_t row = begin; row < end; row++)

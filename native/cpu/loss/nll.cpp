@@ -4,13 +4,14 @@
 #include "../indexing/indices.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 using namespace orchard;
 using orchard::ORCHARD_ISA::load;
 
 namespace {
 
-constexpr int64_t task_slices = 4096;
+using tuning::loss::nll_slices;
 
 struct Sum {
   double losses, factors;
@@ -22,9 +23,9 @@ Sum losses_of(const NllLossBlock &block, const Slices<3> &slices, const T *x, co
               const Compute<T> *factors, Compute<T> *out) {
   const int64_t classes = slices.length, along = slices.along[0], ignored = block.ignore_index;
   const int64_t steps[] = {slices.nest.run_stride(0), slices.nest.run_stride(1), slices.nest.run_stride(2)};
-  Scratch<Sum> sums((slices.count() + task_slices - 1) / task_slices);
+  Scratch<Sum> sums((slices.count() + nll_slices - 1) / nll_slices);
   BadIndex bad;
-  parallel_for(slices.count(), task_slices, [&](int64_t begin, int64_t end) {
+  parallel_for(slices.count(), nll_slices, [&](int64_t begin, int64_t end) {
     Sum sum{0, 0};
     for_each_run(slices.nest, begin, end, [&](const int64_t (&offsets)[3], int64_t, int64_t length) {
       for (int64_t i = 0; i < length; i++) {
@@ -38,13 +39,13 @@ Sum losses_of(const NllLossBlock &block, const Slices<3> &slices, const T *x, co
         sum.losses += double(loss), sum.factors += double(factor);
       }
     });
-    sums.data()[begin / task_slices] = sum;
+    sums.data()[begin / nll_slices] = sum;
   });
   bad.check(classes);
   Sum total{0, 0};
-  for (int64_t first = 0; first < slices.count(); first += task_slices) {
-    total.losses += sums.data()[first / task_slices].losses;
-    total.factors += sums.data()[first / task_slices].factors;
+  for (int64_t first = 0; first < slices.count(); first += nll_slices) {
+    total.losses += sums.data()[first / nll_slices].losses;
+    total.factors += sums.data()[first / nll_slices].factors;
   }
   return total;
 }

@@ -3,6 +3,7 @@
 #include "../blas.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,8 @@
 
 namespace orchard {
 namespace {
+
+using tuning::matmul::elements_of_copy;
 
 // An operand in the form that a BLAS takes: its address, whether its columns are adjacent (else its rows are), and the
 // stride of the other axis.
@@ -64,10 +67,8 @@ bool is_for_blas(const MatrixProduct &product) {
   return has_dtype && product.k > 0 && fits_int(product.m) && fits_int(product.n) && fits_int(product.k);
 }
 
-constexpr int64_t copy_grain = 1 << 15; // elements
-
 template <class T> void copy_matrix(const Matrix &from, const Matrix &to, int64_t rows, int64_t columns, T factor) {
-  int64_t grain = std::max<int64_t>(1, copy_grain / std::max<int64_t>(columns, 1));
+  int64_t grain = std::max<int64_t>(1, elements_of_copy / std::max<int64_t>(columns, 1));
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
       const T *in = reinterpret_cast<const T *>(from.data) + row * from.row_stride;

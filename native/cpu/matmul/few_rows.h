@@ -14,6 +14,7 @@
 #include "finish.h"
 #include "some_lanes.h"
 #include "tile.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -26,8 +27,6 @@ constexpr int dot_rows = 4; // of 32 registers: 16 sums, the vectors of the colu
 constexpr int dot_rows = 2; // of 16 registers
 #endif
 constexpr int dot_columns = 4;
-constexpr int64_t dot_depth = 512;              // numbers of a row or column in a block, in the L1 cache
-constexpr double dot_operations_per_task = 2e5; // 10 µs if b is read from memory
 
 // Sums the lanes as a binary tree.
 template <class T> inline T sum_of_lanes(Vector<T> vector) {
@@ -88,15 +87,16 @@ template <class S> void multiply_group(const MatrixProduct &p, const WideRows<Ac
   using T = Accumulator<S>;
   const int64_t columns = std::min<int64_t>(dot_columns, p.n - column);
   T sums[tile_rows * dot_columns] = {};
-  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // no vector spans two cache lines
-  for (int64_t depth = 0; depth < p.k; depth += dot_depth) {
-    const int64_t length = std::min(dot_depth, p.k - depth);
+  alignas(line_bytes)
+      T space[std::is_same_v<S, T> ? 1 : dot_columns * tuning::matmul::dot_depth]; // no vector spans two cache lines
+  for (int64_t depth = 0; depth < p.k; depth += tuning::matmul::dot_depth) {
+    const int64_t length = std::min(tuning::matmul::dot_depth, p.k - depth);
     const T *a = rows.numbers + depth, *b = space;
-    int64_t b_stride = dot_depth;
+    int64_t b_stride = tuning::matmul::dot_depth;
     if constexpr (std::is_same_v<S, T>) b = element_of<T>(p.b, depth, column), b_stride = p.b.column_stride;
     else
       for (int64_t c = 0; c < columns; c++)
-        load_row<T>(element_of<S>(p.b, depth, column + c), space + c * dot_depth, length);
+        load_row<T>(element_of<S>(p.b, depth, column + c), space + c * tuning::matmul::dot_depth, length);
     if (columns == dot_columns) add_dots_of_rows<T, dot_columns>(a, rows.stride, p.m, b, b_stride, length, sums);
     else
       for (int64_t c = 0; c < columns; c++)
@@ -115,7 +115,7 @@ template <class S> void multiply_dots(const MatrixProduct &p) {
     for (int64_t row = 0; row < p.m; row++) load_row<T>(element_of<S>(p.a, row, 0), widened.data() + row * p.k, p.k);
   const int64_t groups = (p.n + dot_columns - 1) / dot_columns;
   const double operations = p.operations() / double(groups);
-  parallel_for(groups, static_cast<int64_t>(std::ceil(dot_operations_per_task / operations)),
+  parallel_for(groups, static_cast<int64_t>(std::ceil(tuning::matmul::dot_operations_of_task / operations)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t group = begin; group < end; group++) multiply_group<S>(p, rows, group * dot_columns);
                });

@@ -21,6 +21,7 @@
 #include "small.h"
 #include "split.h"
 #include "tile.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <atomic>
@@ -28,35 +29,14 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_depth = 384;                        // depth of a block of k
-constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many if rows are not packed
-constexpr int64_t column_bytes = 4096;                     // in a row of a block of the result
-constexpr int64_t packed_bytes = int64_t(64) << 20;        // limit on b's packed panels, if k allows
+using namespace tuning::matmul;
 
-// When operands are packed. a is packed if its numbers are read often (once for each panel of columns). b is packed if
-// its steps are far apart, so that each is on a different page, and many tiles read them. On two cores of a Xeon with
-// AVX-512 (family 6, model 207), 512 x 128 x 768 with a transposed took 485 µs with packing and 315 µs without.
-constexpr int64_t most_panels_in_place = 16;
-constexpr int64_t most_bytes_between_steps = 2048;
-// Rows at a multiple of 4 KB from each other are packed too if two panels read them: 300 x 2048 x 256 takes 2.9 ms
-// instead of 4.1 ms on one thread of an EPYC with AVX-512 (family 25, model 17).
-
-// Panels that another thread packed are fetched from its cache line by line, which takes longer than packing them
-// again: 768 x 128 x 128 took 101 µs with shared panels and 81 µs with per-thread panels on the same two cores.
-constexpr int64_t most_own_panels = 1 << 18;   // numbers in all panels
-constexpr int64_t rows_worth_own_panels = 256; // rows per thread
+constexpr int64_t row_block = most_block_rows / tile_rows * tile_rows;
 
 // With the loop over rows outside, a's rows stay in the L1 cache while b's panels stream past; with the loop over
 // columns outside, the reverse. With packed rows outside, products are up to 12 % faster for 64-byte vectors, and up to
 // 7 % slower for shorter ones.
 constexpr bool keeps_packed_rows = vector_bytes == 64;
-
-// A product with one tile of rows reads each number of b once. If b's rows have adjacent elements and are far apart, b
-// is read in place, a few steps of all columns at a time, which causes few TLB misses.
-constexpr int64_t least_numbers_of_few_rows = 1 << 15; // numbers of b
-constexpr int64_t depth_of_few_rows = 32;
-constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // fewest panels of a task
-constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // panels of a task
 
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }

@@ -5,6 +5,7 @@
 #include "blas_product.h"
 #include "kernel.h"
 #include "pairs.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,15 +14,7 @@ using namespace orchard;
 
 namespace {
 
-// A small product is computed by one thread, so the threads share the products of a batch. They also share medium
-// products, if each thread gets about the same number of them: computing them one by one would cost a fork-join and
-// some idle time each. Larger products use all threads together, since otherwise every thread would pack its operands
-// separately.
-constexpr double small_operations = 2.0 * 96 * 96 * 96;
-constexpr double medium_operations = 2.0 * 768 * 768 * 768;
-constexpr double least_share_of_threads = 0.8; // fraction of threads that must be busy on average
-constexpr double operations_per_task = 1e6;
-constexpr double operations_per_call = 2000; // the time of a call for a tiny product: about 20 ns
+using namespace tuning::matmul;
 
 using Multiply = void (*)(const MatrixProduct &);
 
@@ -38,8 +31,8 @@ bool is_batch_for_threads(const BatchedProduct &batch) {
 }
 
 void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
-  const double operations = batch.first.operations() + operations_per_call;
-  const int64_t grain = static_cast<int64_t>(std::ceil(operations_per_task / operations));
+  const double operations = batch.first.operations() + operations_of_call;
+  const int64_t grain = static_cast<int64_t>(std::ceil(operations_of_task / operations));
   parallel_for_failing(batch.count(), grain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; index++) multiply(batch.at(index));
   });

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernel.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -23,11 +24,6 @@ struct PairProducts {
   void (*fmlal)(const MatrixProduct &product);
 };
 
-// Up to this many rows of float32, multiplying in place takes no longer than packing b.
-constexpr int64_t most_rows_of_dots = 8;
-// For smaller products, packing the operands would take longer than computing the product in float32.
-constexpr double least_pair_operations = 2.0 * 32 * 32 * 32;
-
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(PairProducts, pair_products)
@@ -36,8 +32,8 @@ namespace orchard {
 
 // Returns the function for the current instruction set, or null.
 inline void (*pair_product(const MatrixProduct &product))(const MatrixProduct &) {
-  const bool is_large = product.operations() >= least_pair_operations;
-  if (!is_large || (product.m <= most_rows_of_dots && is_for_dots(product))) return nullptr;
+  const bool is_large = product.operations() >= tuning::matmul::least_pair_operations;
+  if (!is_large || (product.m <= tuning::matmul::most_rows_of_dots && is_for_dots(product))) return nullptr;
   const bool is_bfloat16 = product.dtype == DType::bfloat16;
 #if defined(__x86_64__)
   if (is_bfloat16 && current_isa() == Isa::amx) return pair_products().amx;

@@ -14,6 +14,7 @@
 #include "grid.h"
 #include "some_lanes.h"
 #include "tile.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <array>
@@ -106,7 +107,7 @@ public:
 
   static bool supports(const MatrixProduct &p) {
     if (p.k == 0 || p.out.column_stride != 1) return false;
-    if (p.operations() > most_operations && p.n > most_narrow) return false;
+    if (p.operations() > tuning::matmul::most_small_operations && p.n > most_narrow) return false;
     return is_read_in_place(p) || p.k <= most_packed_depth;
   }
 
@@ -123,12 +124,9 @@ public:
   }
 
 private:
-  static constexpr int64_t panel_bytes = int64_t(32) << 10; // limit on a panel that several tiles read: the L1 cache
-  static constexpr int64_t packed_vectors = 2;              // at most, of a packed panel
-  static constexpr int64_t most_packed_depth = panel_bytes / (packed_vectors * vector_bytes);
-  static constexpr double most_operations = 2.0 * 96 * 96 * 96; // more are faster with packed rows
+  static constexpr int64_t most_packed_depth =
+      tuning::matmul::small_panel_bytes / (tuning::matmul::packed_vectors * vector_bytes);
   static constexpr int64_t most_narrow = tile_columns<T>;
-  static constexpr int64_t most_bytes_between_steps = 2048, most_tiles_of_far_steps = 2;
 
   static constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
@@ -136,17 +134,19 @@ private:
   // read only a few times.
   static bool is_read_in_place(const MatrixProduct &p) {
     if (p.b.column_stride != 1) return false;
-    if (p.m <= most_tiles_of_far_steps * tile_rows) return true;
+    if (p.m <= tuning::matmul::most_tiles_of_far_steps * tile_rows) return true;
     const int64_t bytes = std::min<int64_t>(p.n, tile_columns<T>) * int64_t(sizeof(T));
-    return std::abs(p.b.row_stride) * int64_t(sizeof(T)) <= most_bytes_between_steps && p.k * bytes <= panel_bytes;
+    return std::abs(p.b.row_stride) * int64_t(sizeof(T)) <= tuning::matmul::most_bytes_between_steps &&
+           p.k * bytes <= tuning::matmul::small_panel_bytes;
   }
 
   int64_t most_height() const {
-    return rows_conflict(p_.a, tile_rows, sizeof(T)) ? std::min<int64_t>(tile_rows, ways_of_cache) : tile_rows;
+    return rows_conflict(p_.a, tile_rows, sizeof(T)) ? std::min<int64_t>(tile_rows, tuning::matmul::ways_of_cache)
+                                                     : tile_rows;
   }
   int64_t most_vectors() const {
     const int64_t fitting = small_vectors(int(height_ + (taller_ > 0)));
-    return reads_b_in_place_ ? fitting : std::min(fitting, packed_vectors);
+    return reads_b_in_place_ ? fitting : std::min(fitting, tuning::matmul::packed_vectors);
   }
   int64_t row_of(int64_t tile) const { return tile * height_ + std::min(tile, taller_); }
 
@@ -157,7 +157,7 @@ private:
   }
 
   void multiply_packed(int64_t panel, int64_t end_panel, int64_t tile, int64_t end_tile) const {
-    alignas(line_bytes) T packed[panel_bytes / sizeof(T)];
+    alignas(line_bytes) T packed[tuning::matmul::small_panel_bytes / sizeof(T)];
     for (; panel < end_panel; panel++) {
       pack(panel * width_, packed);
       multiply_panel(panel * width_, tile, end_tile, packed, width_);

@@ -5,17 +5,15 @@
 #include "../memory.h"
 #include "all_or_failure.h"
 #include "finish.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr double least_operations_of_split = 4e6, operations_of_part = 1e6;
-constexpr int64_t most_numbers_of_split = 4096; // of the result: a larger one has tiles for all threads
-constexpr int64_t least_depth_of_part = 384, most_parts = 32;
-
 // Returns the number of parts of k; 1 if the product is not divided.
 template <class S> int64_t parts_of(const MatrixProduct &p) {
+  using namespace tuning::matmul;
   if (!std::is_floating_point_v<S> || p.operations() < least_operations_of_split || p.m * p.n > most_numbers_of_split)
     return 1;
   const int64_t depth = std::max(least_depth_of_part, int64_t(operations_of_part / 2 / double(p.m * p.n)));

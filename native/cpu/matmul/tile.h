@@ -9,6 +9,7 @@
 
 #include "product.h"
 #include "simd.h"
+#include "tuning.h"
 
 #include <utility>
 
@@ -27,13 +28,9 @@ template <class T> constexpr int tile_columns = tile_vectors * vector_bytes / in
 // The adjacent numbers of a: the numbers of a row, or of a step (a column).
 enum class Adjacent { row, step };
 
-// The L1 caches of common processors have 8 ways or more, each of 4 KB: addresses at a multiple of 4 KB from each other
-// share a set.
-constexpr int64_t ways_of_cache = 8, way_bytes = 4096;
-
 // Returns whether rows that a tile reads in parallel evict each other from the L1 cache.
 inline bool rows_conflict(const Matrix &matrix, int64_t rows, int64_t element_bytes) {
-  return rows > ways_of_cache && matrix.row_stride * element_bytes % way_bytes == 0;
+  return rows > tuning::matmul::ways_of_cache && matrix.row_stride * element_bytes % tuning::matmul::way_bytes == 0;
 }
 
 template <class T> struct Tile {

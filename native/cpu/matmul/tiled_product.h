@@ -3,7 +3,7 @@
 // Each tile of the result is 32 x 32 and summed over all of k at once, so results do not depend on the number of
 // threads.
 //
-//   for each block of columns whose panels fit in `panel_bytes`, in one fork-join:
+//   for each block of columns whose panels fit in `tiled_panel_bytes`, in one fork-join:
 //     pack b into panels of 32 columns                                    [threads share the panels]
 //     for each task of rows and panels:
 //       pack a's rows into tiles of 32; multiply each tile by each panel; round the sums
@@ -16,6 +16,7 @@
 #include "finish.h"
 #include "grid.h"
 #include "together.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <atomic>
@@ -54,31 +55,27 @@ public:
   TiledProduct(const MatrixProduct &product, const TileMethod &method)
       : p_(product), method_(method), steps_(divided_up(p_.k, side)), tile_(steps_ * side * side),
         reads_in_place_(method.reads_rows_in_place && p_.a.column_stride == 1 && p_.k % side == 0 &&
-                        std::abs(p_.a.row_stride) <= most_row_in_place && p_.n <= most_panels_in_place * side),
+                        std::abs(p_.a.row_stride) <= tuning::matmul::most_row_in_place &&
+                        p_.n <= tuning::matmul::most_tiled_panels_in_place * side),
         is_plain_(p_.alpha == 1 && !p_.has_input() && p_.out.column_stride == 1) {}
 
   void run() {
     if (p_.epilogue) p_.epilogue->is_taken = true;
     const int64_t panels = divided_up(p_.n, side),
-                  block = std::clamp<int64_t>(panel_bytes / 2 / std::max<int64_t>(tile_, 1), 1, panels);
+                  block = std::clamp<int64_t>(tuning::matmul::tiled_panel_bytes / 2 / std::max<int64_t>(tile_, 1), 1,
+                                              panels);
     Scratch<uint16_t> packed(block * tile_);
     for (int64_t first = 0; first < panels; first += block)
       multiply_panels(first, std::min(block, panels - first), packed.data());
   }
 
 private:
-  static constexpr int64_t panel_bytes = int64_t(64) << 20;      // limit on b's panels, unless one panel is larger
-  static constexpr int64_t row_block_bytes = int64_t(512) << 10; // limit on a's packed rows, which stay in the L2 cache
-  static constexpr double speed = 4;                             // relative to float32 multiply-adds
-  // Packing a's rows pays off if many panels read them, or if they are so far apart that few of them fit in the L1
-  // cache. With AMX, 512 x 2048 x 512 took 1.2 ms with packing and 1.6 ms without.
-  static constexpr int64_t most_panels_in_place = 16, most_row_in_place = 768;
-
   static constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 
   void multiply_panels(int64_t first, int64_t count, uint16_t *packed) const {
-    const int64_t tiles = divided_up(p_.m, side), threads = threads_worth(p_.operations() / speed, threads_at_hand());
-    const int64_t most_tiles = std::max<int64_t>(1, row_block_bytes / 2 / std::max<int64_t>(tile_, 1));
+    const int64_t tiles = divided_up(p_.m, side),
+                  threads = threads_worth(p_.operations() / tuning::matmul::tiled_speed, threads_at_hand());
+    const int64_t most_tiles = std::max<int64_t>(1, tuning::matmul::row_block_bytes / 2 / std::max<int64_t>(tile_, 1));
     const auto [height, share] = best_task({tiles, count, most_tiles}, threads);
     const int64_t shares = divided_up(count, share), tasks = divided_up(tiles, height) * shares,
                   workers = std::min(threads, tasks), row_numbers = height * tile_;

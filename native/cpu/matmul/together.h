@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../pause.h"
+#include "tuning.h"
 
 #include <atomic>
 #include <cstdint>
@@ -24,13 +25,11 @@ public:
     if (completed > 0) done_.fetch_add(completed, std::memory_order_release);
     for (int polls = 0; done_.load(std::memory_order_acquire) < parts_; polls++) {
       pause_briefly();
-      if (polls >= polls_between_yields) std::this_thread::yield(), polls = 0;
+      if (polls >= tuning::matmul::polls_between_yields) std::this_thread::yield(), polls = 0;
     }
   }
 
 private:
-  static constexpr int polls_between_yields = 1000;
-
   const int64_t parts_;
   std::atomic<int64_t> next_{0}, done_{0};
 };

@@ -11,29 +11,27 @@
 #include "pack.h"
 #include "simd.h"
 #include "some_lanes.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 512;        // numbers that are converted to the accumulator's type at a time
-constexpr int64_t short_row = 24;     // numbers of a row that are summed one by one
-constexpr int64_t whole_chunk = 2048; // numbers of a row that are summed at a time, without conversion
+using namespace tuning::matmul;
 
 // Scratch memory that is on the stack if it is small, since an allocation takes as long as a small product.
 template <class T> class SmallScratch {
 public:
-  explicit SmallScratch(int64_t count) : allocated_(count > capacity ? count : 0) {
-    data_ = count > capacity ? allocated_.data() : own_;
+  explicit SmallScratch(int64_t count) : allocated_(count > stack_numbers ? count : 0) {
+    data_ = count > stack_numbers ? allocated_.data() : own_;
   }
   SmallScratch(const SmallScratch &) = delete;
   SmallScratch &operator=(const SmallScratch &) = delete;
   T *data() { return data_; }
 
 private:
-  static constexpr int64_t capacity = 512;
-  T own_[capacity], *data_;
+  T own_[stack_numbers], *data_;
   Scratch<T> allocated_;
 };
 
@@ -81,7 +79,7 @@ template <class S> class MatrixVector {
 public:
   explicit MatrixVector(const MatrixProduct &product)
       : p_(product), has_rows_(product.a.column_stride == 1), depth_block_(has_rows_ ? 1 << 15 : 1 << 12),
-        row_block_(has_rows_ ? std::max<int64_t>(1, (1 << 15) / std::min(product.k, depth_block_)) : chunk),
+        row_block_(has_rows_ ? std::max<int64_t>(1, (1 << 15) / std::min(product.k, depth_block_)) : vector_chunk),
         depths_((product.k - 1) / depth_block_ + 1) {}
 
   void run() {
@@ -113,9 +111,9 @@ private:
   }
 
   T dot_of_block(int64_t depth, int64_t length) const {
-    T left[std::is_same_v<S, T> ? 1 : chunk], right[chunk], sum = 0;
-    for (int64_t start = 0; start < length; start += chunk) {
-      const int64_t count = std::min(chunk, length - start);
+    T left[std::is_same_v<S, T> ? 1 : vector_chunk], right[vector_chunk], sum = 0;
+    for (int64_t start = 0; start < length; start += vector_chunk) {
+      const int64_t count = std::min(vector_chunk, length - start);
       const S *b = element_of<S>(p_.b, depth + start, 0);
       const T *second = right;
       if (p_.b.row_stride == 1) second = numbers_of(b, right, count);
@@ -126,8 +124,8 @@ private:
   }
 
   void multiply_rows(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
-    constexpr int64_t piece = std::is_same_v<S, T> ? whole_chunk : chunk;
-    T space[std::is_same_v<S, T> ? 1 : chunk];
+    constexpr int64_t piece = std::is_same_v<S, T> ? whole_chunk : vector_chunk;
+    T space[std::is_same_v<S, T> ? 1 : vector_chunk];
     if constexpr (std::is_same_v<S, T>)
       if (length <= short_row)
         return multiply_short_rows(element_of<S>(p_.a, row, depth), p_.a.row_stride, rows, length, x, sums);
@@ -159,7 +157,7 @@ private:
   }
 
   void multiply_columns(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
-    T space[4][chunk], factors[4] = {};
+    T space[4][vector_chunk], factors[4] = {};
     const T *columns[4] = {};
     std::fill_n(sums, rows, T(0));
     for (int64_t start = 0; start < length; start += 4) {
@@ -193,7 +191,8 @@ private:
 // A short dot product of adjacent numbers, as in a batch of them: any other step would take longer than the sum.
 template <class S> bool multiply_if_short(const MatrixProduct &p) {
   if constexpr (std::is_same_v<S, Accumulator<S>>)
-    if (p.m == 1 && p.k <= chunk && p.a.column_stride == 1 && p.b.row_stride == 1 && p.alpha == 1 && !p.has_input()) {
+    if (p.m == 1 && p.k <= vector_chunk && p.a.column_stride == 1 && p.b.row_stride == 1 && p.alpha == 1 &&
+        !p.has_input()) {
       *reinterpret_cast<S *>(p.out.data) = dot(element_of<S>(p.a, 0, 0), element_of<S>(p.b, 0, 0), p.k);
       return true;
     }

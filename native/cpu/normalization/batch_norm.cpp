@@ -3,6 +3,7 @@
 
 #include "../parallel.h"
 #include "../streamed.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 13; // about 5 µs
+using tuning::normalization::batch_task_elements;
 
 struct Problem {
   DType dtype;
@@ -35,7 +36,7 @@ struct Problem {
   template <class Use> void for_each_slab(Use &&use) const {
     const int64_t together = inner < least_inner ? std::max<int64_t>(1, slab_columns / inner) : 1;
     const int64_t slabs = (channels + together - 1) / together;
-    const int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, batch * inner * together));
+    const int64_t grain = std::max<int64_t>(1, batch_task_elements / std::max<int64_t>(1, batch * inner * together));
     parallel_for(slabs, grain, [&](int64_t begin, int64_t end) {
       for (int64_t first = begin * together; first < std::min(end * together, channels); first += together)
         use(ChannelSlab{batch, std::min(together, channels - first), inner, channels * inner, eps}, first);

@@ -2,8 +2,12 @@
 #pragma once
 
 #include "../functions.h"
+#include "tuning.h"
 
 namespace orchard {
+
+using tuning::normalization::least_inner;
+using tuning::normalization::slab_columns;
 
 // The shape of x is [batch, channels, inner]; it is contiguous.
 struct BatchSizesBlock {
@@ -48,9 +52,6 @@ struct ChannelGradients {
   void *grad_x;                         // T
   void *grad_weight, *grad_bias;        // C
 };
-
-// If `inner` is smaller than least_inner, adjacent channels are computed together, up to this many columns.
-constexpr int64_t least_inner = 32, slab_columns = 64;
 
 struct BatchNormKernel {
   void (*normalize)(const NormalizeChannels &);

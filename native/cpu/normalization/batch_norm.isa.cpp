@@ -2,11 +2,12 @@
 
 #include "../moments.h"
 #include "../streamed.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t piece = 1024; // elements that are processed together, which stay in the L1 cache
+using tuning::normalization::piece;
 
 // The normalization of a channel: (x − mean) · factor + bias. The mean is stored in two parts, since far from zero its
 // rounding error would exceed small deviations.

@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -11,7 +12,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 14;
+using tuning::normalization::group_task_elements;
 
 void group_norm(const GroupNormBlock &block, Operands operands) {
   const DType dtype = block.dtype;
@@ -30,7 +31,7 @@ void group_norm(const GroupNormBlock &block, Operands operands) {
   if (all.is_empty()) return;
   const int64_t in_group = channels / groups, length = in_group * inner;
   const NormalizeGroup normalize = group_norms().group[static_cast<int>(dtype)];
-  parallel_for(batch * groups, std::max<int64_t>(1, task_elements / length), [&](int64_t begin, int64_t end) {
+  parallel_for(batch * groups, std::max<int64_t>(1, group_task_elements / length), [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; group++) {
       const int64_t first = group % groups * in_group;
       normalize(element(x, dtype, group * length), in_group, inner, block.eps,

@@ -1,6 +1,7 @@
 #include "groups.h"
 
 #include "../moments.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +9,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t piece = 1024; // elements that are widened together
+using tuning::normalization::piece;
 
 template <class T> Moments moments_of_group(const T *x, int64_t count) {
   if constexpr (std::is_same_v<T, Compute<T>>) return moments_of(x, count);

@@ -4,17 +4,13 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "rows.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 13; // about 5 µs, so that even a small batch of rows is divided evenly
-// The maximum number of chunks of rows, each with separate sums for weight and bias: more than a machine has threads.
-constexpr int64_t most_chunks = 256;
-constexpr int64_t most_short_row = 63; // longer rows are as fast one after the other
-// The number of rows whose gradients are summed in float32 before they are added to the chunk's float64 sums.
-constexpr int64_t float_rows = 64;
+using namespace tuning::normalization;
 
 int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
@@ -116,7 +112,7 @@ struct Normalize {
     if (has_short_rows(call)) return run_short();
     // Dense rows are read where they are, so a few long ones are divided among the threads too.
     const int64_t unit = reader_bytes(call) == 0 ? 1 : rows_together;
-    const int64_t grain = rounded_up(std::max<int64_t>(1, task_elements / call.length), unit);
+    const int64_t grain = rounded_up(std::max<int64_t>(1, row_task_elements / call.length), unit);
     ScratchSlots<char> slots((call.rows + grain - 1) / grain, slot_bytes());
     parallel_for(call.rows, grain,
                  [&](int64_t begin, int64_t end) { slots.with([&](char *memory) { run_rows(begin, end, memory); }); });
@@ -125,7 +121,7 @@ struct Normalize {
   void run_short() const {
     const auto kernel = short_normalizations().normalize[static_cast<int>(call.dtype)];
     const int64_t width = short_slices(call.length);
-    const int64_t grain = rounded_up(std::max<int64_t>(1, task_elements / call.length), width);
+    const int64_t grain = rounded_up(std::max<int64_t>(1, row_task_elements / call.length), width);
     parallel_for(call.rows, grain, [&](int64_t begin, int64_t end) {
       int64_t starts[NormalizationCall::operands][most_short_slices];
       ShortNormalize block;
@@ -175,7 +171,7 @@ struct Gradient {
 
   // Depends on sizes only.
   int64_t chunk_rows() const {
-    return rounded_up(std::max({call.rows / most_chunks, task_elements / call.length, int64_t(1)}), float_rows);
+    return rounded_up(std::max({call.rows / most_chunks, row_task_elements / call.length, int64_t(1)}), float_rows);
   }
   int64_t chunks() const { return (call.rows + chunk_rows() - 1) / chunk_rows(); }
   int64_t sums_of_chunk() const { return (grad_weight != nullptr) + (grad_bias != nullptr); }
@@ -255,7 +251,7 @@ struct Gradient {
   }
 
   void add_chunks(const double *parts, int64_t step, void *out) const {
-    int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, chunks()));
+    int64_t grain = std::max<int64_t>(1, row_task_elements / std::max<int64_t>(1, chunks()));
     parallel_for(call.length, grain, [&](int64_t begin, int64_t end) {
       call.vector_kernel().total(parts + begin, step, chunks(), end - begin, element(out, call.vector_dtype, begin));
     });

@@ -1,9 +1,12 @@
 #include "normalization.h"
 
 #include "../moments.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
+
+using tuning::normalization::total_columns;
 
 // Returns a row in the compute type: the row itself, or a widened copy in `scratch`.
 template <class T> const Compute<T> *widened(const void *row, int64_t count, Compute<T> *scratch) {
@@ -135,13 +138,11 @@ template <class T> void collect(void *sums, int64_t count, double *totals) {
   for (int64_t k = 0; k < count; k++) elements[k] = 0;
 }
 
-constexpr int64_t tile = 256; // columns that are added up together
-
 template <class T> void total(const double *parts, int64_t step, int64_t count, int64_t length, void *out) {
   using C = Compute<T>;
-  for (int64_t first = 0; first < length; first += tile) {
-    int64_t width = std::min(tile, length - first);
-    double sums[tile] = {};
+  for (int64_t first = 0; first < length; first += total_columns) {
+    int64_t width = std::min(total_columns, length - first);
+    double sums[total_columns] = {};
     for (int64_t part = 0; part < count; part++)
       for (int64_t k = 0; k < width; k++) sums[k] += parts[part * step + first + k];
     for (int64_t k = 0; k < width; k++) static_cast<T *>(out)[first + k] = store<T>(C(sums[k]));

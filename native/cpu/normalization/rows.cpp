@@ -1,10 +1,8 @@
 #include "rows.h"
+#include "../streamed.h"
 
 namespace orchard {
 namespace {
-
-// Results of at least this many bytes are written with nontemporal stores.
-constexpr int64_t streamed = 16 << 20;
 
 DType checked(DType dtype) {
   if (dtype > DType::bfloat16)
@@ -82,7 +80,7 @@ void RowReader::gather(int operand, const int64_t (&offsets)[rows_together], int
 RowWriter::RowWriter(const NormalizationCall &call, void *result, char *buffer)
     : result_(static_cast<char *>(result)), buffer_(buffer), bytes_(call.length * call.size()) {
   bool is_aligned = reinterpret_cast<uintptr_t>(result) % stream_line == 0 && bytes_ % stream_line == 0;
-  is_streamed_ = result && streams().copy && is_aligned && call.rows * bytes_ >= streamed;
+  is_streamed_ = result && streams().copy && is_aligned && call.rows * bytes_ >= streamed_bytes;
 }
 
 } // namespace orchard

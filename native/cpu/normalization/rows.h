@@ -4,10 +4,13 @@
 #include "../elementwise/stream.h"
 #include "../functions.h"
 #include "normalization.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard {
+
+using tuning::normalization::rows_together;
 
 // The parameters common to both passes.
 struct NormalizationCall {
@@ -33,10 +36,6 @@ struct NormalizationCall {
   const NormalizationKernel &kernel() const { return normalizations().kernels[static_cast<int>(dtype)]; }
   const NormalizationKernel &vector_kernel() const { return normalizations().kernels[static_cast<int>(vector_dtype)]; }
 };
-
-// The number of rows that are gathered at once: if the elements of a row are not adjacent, those of adjacent rows often
-// are.
-constexpr int64_t rows_together = 16;
 
 // Returns the size of RowReader's memory in bytes.
 inline int64_t reader_bytes(const NormalizationCall &call) {

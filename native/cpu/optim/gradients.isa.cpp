@@ -1,6 +1,7 @@
 #include "gradients.h"
 
 #include "../lanes.h"
+#include "../tuning.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,8 +10,9 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
+using tuning::optim::tile;
+
 // The number of elements that are converted at once.
-constexpr int64_t tile = 512;
 
 // If a sum is at least this large, squares that underflow in float32 are negligible.
 constexpr double least_sum = 0x1p-80;

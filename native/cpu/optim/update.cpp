@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "../tuning.h"
 
 #include <algorithm>
 #include <vector>
@@ -11,11 +12,10 @@ using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(UpdateRule)
+using tuning::optim::alignment;
+using tuning::optim::task_elements;
 
-// `piece` is the number of elements per task, which may belong to several parameters. Each parameter starts at a
-// multiple of `alignment` among all elements.
-constexpr int64_t piece = 1 << 14, alignment = 64;
+ORCHARD_EXPORT_NAMES(UpdateRule)
 
 enum Operand : int { state_before, state_after, before, gradient, after, operand_count };
 
@@ -85,8 +85,8 @@ void run(const std::vector<UpdateElements> &each) {
   std::vector<int64_t> starts{0};
   for (const UpdateElements &parameter : each)
     starts.push_back(starts.back() + (parameter.count + alignment - 1) / alignment * alignment);
-  parallel_for((starts.back() + piece - 1) / piece, 1, [&](int64_t begin, int64_t end) {
-    const int64_t first = begin * piece, last = std::min(end * piece, starts.back());
+  parallel_for((starts.back() + task_elements - 1) / task_elements, 1, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * task_elements, last = std::min(end * task_elements, starts.back());
     auto at = static_cast<size_t>(std::upper_bound(starts.begin(), starts.end(), first) - starts.begin()) - 1;
     for (; at < each.size() && starts[at] < last; at++) {
       const int64_t from = std::max(first - starts[at], int64_t(0)), to = std::min(last - starts[at], each[at].count);

@@ -2,6 +2,7 @@
 
 #include "../lanes.h"
 #include "../independent.h"
+#include "../tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +10,9 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
+using tuning::optim::tile;
+
 // The number of elements that are converted at once: a tile fits in the L1 cache.
-constexpr int64_t tile = 512;
 
 template <class C> struct Rounded {
   C sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;

@@ -4,6 +4,7 @@
 #include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -11,9 +12,9 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_steps = 1 << 13; // elements of windows: 8 µs if their lines are vectors, 30 µs otherwise
+using tuning::pooling::window_steps;
 
-int64_t grain_of(int64_t steps) { return std::max<int64_t>(1, task_steps / std::max<int64_t>(1, steps)); }
+int64_t grain_of(int64_t steps) { return std::max<int64_t>(1, window_steps / std::max<int64_t>(1, steps)); }
 
 struct Problem {
   Pooling pooling;

@@ -1,15 +1,14 @@
 #include "pooling.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 256; // results of a line that are computed together
+using namespace tuning::pooling;
+
 constexpr int lanes = 16;
-// With fewer windows than this in a line, and at least this many elements in each, lanes are elements of one window
-// instead of one element of several windows.
-constexpr int64_t few_windows = 16, long_window = 8;
 
 // A range of indices; empty if `end` is not greater than `begin`.
 struct Range {

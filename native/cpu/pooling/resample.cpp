@@ -5,6 +5,7 @@
 #include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +14,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_steps = 1 << 15; // additions of a task, about 10 µs
+using tuning::pooling::resample_steps;
 
 // An axis with a checked copy of its table, since another thread may change the table.
 class AxisTable {
@@ -119,7 +120,7 @@ void resample(const ResampleBlock &block, Operands operands) {
   const Resampling resampling = {{deep.axis(), high.axis(), wide.axis()}};
   const int64_t width = wide.axis().output, lines = deep.axis().output * high.axis().output;
   const int64_t pixels = deep.axis().input * high.axis().input * wide.axis().input;
-  const int64_t grain = std::max<int64_t>(1, task_steps / steps_of(resampling));
+  const int64_t grain = std::max<int64_t>(1, resample_steps / steps_of(resampling));
   const int64_t line_bytes = width * dtype_sizes[static_cast<int>(dtype)];
   const ResampleLine compute = resamplings().lines[static_cast<int>(dtype)];
   ScratchSlots<double> slots((planes * lines + grain - 1) / grain, wide.axis().input + width);

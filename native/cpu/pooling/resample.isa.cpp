@@ -1,11 +1,13 @@
 #include "resample.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t short_window = 16; // longer ones are summed in parts
+using tuning::pooling::short_window;
+
 constexpr int lanes = 8;
 
 double weight_of(const ResampleAxis &axis, int64_t window, int64_t place) {

@@ -5,6 +5,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +15,9 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(GridBorder)
+using tuning::pooling::sampled_steps;
 
-constexpr int64_t task_steps = 1 << 14;
+ORCHARD_EXPORT_NAMES(GridBorder)
 
 // The first element of window `at`; the last window ends at the end of the axis.
 int64_t start_of(int64_t at, float sample, int64_t size, int64_t output, int64_t kernel) {
@@ -38,7 +39,7 @@ template <class T> void pool(const FractionalMaxPoolBlock &block, const Operands
   T *values = operands.results<T>(2, block.offsets[2], to);
   int64_t *indices = operands.results<int64_t>(3, block.offsets[3], to);
   const int64_t steps = scratch_product({high, wide, rows, columns});
-  parallel_for(planes, std::max<int64_t>(1, task_steps / steps), [&](int64_t begin, int64_t end) {
+  parallel_for(planes, std::max<int64_t>(1, sampled_steps / steps), [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; plane++) {
       const T *in = x + plane * height * width;
       const float of_rows = samples[2 * plane + 1], of_columns = samples[2 * plane];
@@ -143,28 +144,29 @@ template <class T> void sample(const GridSampleBlock &block, const Operands &ope
       operands.inputs<T>(1, block.offsets[1], Extent(2).along(places, 2).along(batch, scratch_product({2, places})));
   T *out = operands.results<T>(
       2, block.offsets[2], Extent(places).along(channels, places).along(batch, scratch_product({channels, places})));
-  parallel_for(batch * places, std::max<int64_t>(1, task_steps / (16 + 4 * channels)), [&](int64_t begin, int64_t end) {
-    for (int64_t number = begin; number < end; number++) {
-      const int64_t image = number / places, place = number % places;
-      const Taps<T> row(down, grid[2 * number + 1], is_nearest), column(across, grid[2 * number], is_nearest);
-      const T *in = x + image * channels * pixels;
-      T *to = out + image * channels * places + place;
-      const auto element_at = [&](const T *plane, int y, int z) {
-        const bool is_inside = row.places[y] < down.size && column.places[z] < across.size;
-        return is_inside ? plane[row.places[y] * across.size + column.places[z]] : T(0);
-      };
-      for (int64_t channel = 0; channel < channels; channel++, in += pixels, to += places) {
-        if (is_nearest) {
-          *to = element_at(in, 0, 0);
-          continue;
+  parallel_for(
+      batch * places, std::max<int64_t>(1, sampled_steps / (16 + 4 * channels)), [&](int64_t begin, int64_t end) {
+        for (int64_t number = begin; number < end; number++) {
+          const int64_t image = number / places, place = number % places;
+          const Taps<T> row(down, grid[2 * number + 1], is_nearest), column(across, grid[2 * number], is_nearest);
+          const T *in = x + image * channels * pixels;
+          T *to = out + image * channels * places + place;
+          const auto element_at = [&](const T *plane, int y, int z) {
+            const bool is_inside = row.places[y] < down.size && column.places[z] < across.size;
+            return is_inside ? plane[row.places[y] * across.size + column.places[z]] : T(0);
+          };
+          for (int64_t channel = 0; channel < channels; channel++, in += pixels, to += places) {
+            if (is_nearest) {
+              *to = element_at(in, 0, 0);
+              continue;
+            }
+            T total = element_at(in, 0, 0) * row.weights[0] * column.weights[0];
+            total += element_at(in, 0, 1) * row.weights[0] * column.weights[1];
+            total += element_at(in, 1, 0) * row.weights[1] * column.weights[0];
+            *to = total + element_at(in, 1, 1) * row.weights[1] * column.weights[1];
+          }
         }
-        T total = element_at(in, 0, 0) * row.weights[0] * column.weights[0];
-        total += element_at(in, 0, 1) * row.weights[0] * column.weights[1];
-        total += element_at(in, 1, 0) * row.weights[1] * column.weights[0];
-        *to = total + element_at(in, 1, 1) * row.weights[1] * column.weights[1];
-      }
-    }
-  });
+      });
 }
 
 void grid_sample(const GridSampleBlock &block, Operands operands) {

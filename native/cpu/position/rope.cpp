@@ -5,6 +5,7 @@
 #include "../indexing/scratch_slots.h"
 #include "../parallel.h"
 #include "../streamed.h"
+#include "../tuning.h"
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t grain = 1 << 14; // elements
+using tuning::position::task_elements;
 
 int64_t integer_at(const char *first, DType dtype, int64_t offset) {
   return dtype == DType::int32 ? reinterpret_cast<const int32_t *>(first)[offset]
@@ -111,9 +112,10 @@ void rope(const RopeBlock &block, Operands operands) {
   const int64_t count = call.distinct.count(), shared = call.repeated.count(),
                 size = std::max<int64_t>(1, call.rope.size);
   if (count == 0 || shared == 0) return;
-  const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // enough rows to amortize the table
+  const int64_t rows =
+      std::max<int64_t>(32, task_elements / (rope_positions * size)); // enough rows to amortize the table
   const int64_t strips = parts(shared, rows), tasks = parts(count, rope_positions) * strips;
-  const int64_t at_once = std::max<int64_t>(1, grain / (rope_positions * std::min(rows, shared) * size));
+  const int64_t at_once = std::max<int64_t>(1, task_elements / (rope_positions * std::min(rows, shared) * size));
   ScratchSlots<double> slots(parts(tasks, at_once), 2 * size + 2 * rope_positions * call.rope.pairs);
   parallel_for(tasks, at_once, [&](int64_t begin, int64_t end) {
     slots.with([&](double *scratch) {

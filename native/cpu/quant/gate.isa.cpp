@@ -1,13 +1,14 @@
 #include "gate.h"
 
 #include "../elementwise/gated.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 256; // elements on the stack
+using tuning::quant::gate_chunk;
 
 // Calls use(Type<T>{}) with the type of float16 or bfloat16.
 template <class Use> void with_short_floats(DType dtype, Use &&use) {
@@ -20,15 +21,15 @@ void add(float *__restrict values, const float *__restrict bias, int64_t count) 
 }
 
 template <class T> void round_to(float *values, int64_t count) {
-  T rounded[chunk];
+  T rounded[gate_chunk];
   narrow(values, rounded, count);
   widen(rounded, values, count);
 }
 
 template <class T> void settle_as(float *product, const T *bias, int64_t count) {
-  float wide_bias[chunk];
-  for (int64_t first = 0; first < count; first += chunk) {
-    const int64_t length = std::min(chunk, count - first);
+  float wide_bias[gate_chunk];
+  for (int64_t first = 0; first < count; first += gate_chunk) {
+    const int64_t length = std::min(gate_chunk, count - first);
     round_to<T>(product + first, length);
     if (!bias) continue;
     widen(bias + first, wide_bias, length);
@@ -61,9 +62,9 @@ void multiply(GateActivation activation, const float *gate, const float *up, flo
 void apply(GateActivation activation, const float *gate, const float *up, DType dtype, void *out, int64_t count) {
   if (dtype == DType::float32) return multiply(activation, gate, up, static_cast<float *>(out), count);
   with_short_floats(dtype, [&](auto type) {
-    float products[chunk];
-    for (int64_t first = 0; first < count; first += chunk) {
-      const int64_t length = std::min(chunk, count - first);
+    float products[gate_chunk];
+    for (int64_t first = 0; first < count; first += gate_chunk) {
+      const int64_t length = std::min(gate_chunk, count - first);
       multiply(activation, gate + first, up + first, products, length);
       narrow(products, static_cast<typename decltype(type)::type *>(out) + first, length);
     }

@@ -4,6 +4,7 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "packed_rows.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,12 +13,7 @@ using namespace orchard;
 
 namespace {
 
-// The number of multiplications that makes a task worth its overhead.
-constexpr int64_t task_products = 1 << 17;
-
-// With at least this many rows of x, weights are unpacked to memory, some rows at a time, for a float32 matrix product.
-constexpr int64_t many_rows = 16;
-constexpr int64_t unpacked_floats = 1 << 21;
+using namespace tuning::quant;
 
 // Returns the number of rows of weights that are unpacked at a time.
 int64_t unpacked_rows(int64_t rows, int64_t columns) {

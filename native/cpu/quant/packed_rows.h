@@ -6,6 +6,7 @@
 #include "../parallel.h"
 #include "eight.h"
 #include "many.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -62,11 +63,9 @@ public:
   }
 
 private:
-  // If fewer rows than this remain, one vector of sums for each is faster than another group.
-  static constexpr int64_t least_lanes = 6;
   static int64_t groups_of_lanes(int64_t count) {
     if (!eight_rows_kernels().multiply) return 0;
-    return count / lanes_of_rows + (count % lanes_of_rows >= least_lanes);
+    return count / lanes_of_rows + (count % lanes_of_rows >= tuning::quant::least_lanes);
   }
   ByteLanes lanes(int64_t group) const {
     const int64_t first = group * parts_ * lanes_of_rows;

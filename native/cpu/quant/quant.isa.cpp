@@ -2,6 +2,7 @@
 
 #include "few_rows.h"
 #include "formats.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -172,7 +173,7 @@ struct Unpacked {
 };
 
 // For many rows of x, weights are unpacked to memory once, in tiles of this size.
-constexpr int64_t tile_rows = 8, tile_columns = 1024;
+constexpr int64_t tile_rows = 8, tile_columns = tuning::quant::unpacked_columns;
 
 template <class Row>
 void multiply_many(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {

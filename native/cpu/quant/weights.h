@@ -3,8 +3,11 @@
 
 #include "../block.h"
 #include "../functions.h"
+#include "tuning.h"
 
 namespace orchard {
+
+using tuning::quant::transposed_columns;
 
 ORCHARD_NAMES(Packing, q4_0, q4_1, q5_0, q5_1, q8_0, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, mxfp4, f16, bf16, affine,
               symmetric)
@@ -34,9 +37,6 @@ struct Weights {
 
 // Reads weights from operands `first` to `first + 2` of a call.
 Weights weights_of(const WeightHead &head, const Operands &operands, int first);
-
-// The number of columns of a result that a task of `multiply_transposed` computes: a multiple of every block size.
-constexpr int64_t transposed_columns = 256;
 
 struct QuantKernels {
   // Unpacks the values of a row from column `first` on. `first` and `count` are multiples of 32, except at the end of a

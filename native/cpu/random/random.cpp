@@ -5,6 +5,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "../tuning.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,9 +15,9 @@ using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(Distribution)
+using tuning::random::task_tiles;
 
-constexpr int64_t grain = 16; // tiles: about 30 µs
+ORCHARD_EXPORT_NAMES(Distribution)
 
 PhiloxStart start_of(const Word (&key)[2], const Word (&counter)[4]) {
   PhiloxStart start;
@@ -35,7 +36,7 @@ template <class Function> Function *checked(Function *function, const char *what
 // Calls body(begin, count) for each tile of the elements.
 template <class Body> void for_tiles(int64_t count, Body &&body) {
   int64_t tiles = (count + tile_elements - 1) / tile_elements;
-  parallel_for(tiles, grain, [&](int64_t first, int64_t last) {
+  parallel_for(tiles, task_tiles, [&](int64_t first, int64_t last) {
     for (int64_t tile = first; tile < last; tile++) {
       int64_t begin = tile * tile_elements;
       body(begin, std::min(tile_elements, count - begin));

@@ -3,16 +3,17 @@
 #include "../elementwise/math.h"
 #include "../independent.h"
 #include "../parallel.h"
+#include "../tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t numbers_of_task = 4096;
+using tuning::recurrent::task_numbers;
 
 template <class Body> void for_rows(int64_t batch, int64_t size, Body body) {
-  parallel_for(batch, std::max<int64_t>(1, numbers_of_task / size), [&](int64_t begin, int64_t end) {
+  parallel_for(batch, std::max<int64_t>(1, task_numbers / size), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) body(row);
   });
 }

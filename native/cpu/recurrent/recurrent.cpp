@@ -5,6 +5,7 @@
 
 #include "../matmul/product.h"
 #include "../memory.h"
+#include "../tuning.h"
 
 #include <cstring>
 
@@ -12,9 +13,10 @@ using namespace orchard;
 
 namespace {
 
-enum Operand : int { inputs, weight, bias, hidden, cell, out, last_cell, operand_count };
+using tuning::recurrent::least_steps_turned;
+using tuning::recurrent::most_rows_in_place;
 
-constexpr int64_t most_rows_in_place = 28, least_steps_turned = 3;
+enum Operand : int { inputs, weight, bias, hidden, cell, out, last_cell, operand_count };
 
 class RecurrentCall {
 public:

@@ -4,14 +4,15 @@
 #include "../independent.h"
 #include "../matmul/transpose.h"
 #include "../parallel.h"
+#include "../tuning.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t numbers_of_task = 4096; // of the next states: about 10 µs
-constexpr int64_t chunk = 256;            // numbers of a row that are computed at a time
+using tuning::recurrent::chunk;
+using tuning::recurrent::task_numbers;
 
 // The numbers of one row, from a column on.
 template <class T> struct RecurrentRow {
@@ -65,7 +66,7 @@ template <class T> inline const T *moved(const char *data, int64_t by) {
 
 template <class T, class Kind> void activate(const RecurrentStep &step) {
   const int64_t chunks = (step.size - 1) / chunk + 1;
-  parallel_for(step.batch * chunks, std::max<int64_t>(1, numbers_of_task / std::min(step.size, chunk)),
+  parallel_for(step.batch * chunks, std::max<int64_t>(1, task_numbers / std::min(step.size, chunk)),
                [&](int64_t begin, int64_t end) {
                  for (int64_t at = begin; at < end; at++) {
                    const int64_t row = at / chunks, first = at % chunks * chunk;

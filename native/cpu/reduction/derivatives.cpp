@@ -3,14 +3,15 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(ReductionDerivative)
+using tuning::reduction::gradient_grain;
 
-constexpr int64_t grain = 1 << 14;
+ORCHARD_EXPORT_NAMES(ReductionDerivative)
 
 const DerivativeKernels &kernels_for(DType dtype) {
   if (dtype > DType::bfloat16)
@@ -29,7 +30,7 @@ void reduction_derivative(const ReductionDerivativeBlock &block, Operands operan
   const char *b = operands.input(1, dtype, block.offsets[1], nest.extent(1));
   char *result = operands.result(2, dtype, block.offsets[2], Extent(nest.count()));
   const DerivativeKernels &kernels = kernels_for(dtype);
-  parallel_for(nest.count(), grain, [&](int64_t begin, int64_t end) {
+  parallel_for(nest.count(), gradient_grain, [&](int64_t begin, int64_t end) {
     kernels.derivative(operation, parameter, nest, begin, end, a, b, result);
   });
 }
@@ -46,7 +47,7 @@ void select_at(const SelectAtBlock &block, Operands operands) {
   const int64_t *index = operands.inputs<int64_t>(1, block.offsets[1], nest.extent(1));
   char *result = operands.result(2, dtype, block.offsets[2], Extent(nest.count()));
   const DerivativeKernels &kernels = kernels_for(dtype);
-  parallel_for(nest.count(), grain,
+  parallel_for(nest.count(), gradient_grain,
                [&](int64_t begin, int64_t end) { kernels.select_at(size, inner, nest, begin, end, a, index, result); });
 }
 

@@ -5,6 +5,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <string>
@@ -13,18 +14,9 @@ using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(Reduction)
+using namespace tuning::reduction;
 
-constexpr int64_t row_chunk = 1 << 16;           // elements of one result that a task reduces
-constexpr int64_t column_rows = 512;             // rows that a task reduces, for a block of columns
-constexpr int64_t task_elements = 1 << 16;       // about 10 µs
-constexpr int64_t short_task_elements = 1 << 14; // of short rows, which take several times as long per element
-constexpr int64_t least_short_rows = 8;          // fewer results are computed one at a time
-// Rows longer than `short_row`, up to this length, are also reduced as columns, in smaller blocks, by kernels without
-// `lines` for many rows. A column's sum has as many roundings as the row has elements. Only float64 would show this,
-// since other floats are summed in float64.
-constexpr int64_t longest_row = 96, long_rows = 32;
-static_assert(longest_row * long_rows <= short_row_elements && longest_row * long_rows <= short_rows * short_row);
+ORCHARD_EXPORT_NAMES(Reduction)
 
 struct Call {
   const ReductionKernel &kernel;

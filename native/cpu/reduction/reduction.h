@@ -4,6 +4,7 @@
 
 #include "../../.build/generated/reduction_blocks.h"
 #include "../nest.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -44,12 +45,6 @@ struct ReductionKernel {
 struct Reductions {
   ReductionKernel kernels[reduction_count][dtype_count];
 };
-
-// Rows of at most `short_row` elements are reduced many at a time. 4096 elements fit in the L1 cache.
-inline constexpr int64_t short_row = 64, short_rows = 64, short_row_elements = short_row * short_rows;
-
-// The largest number of columns that are reduced at once, so that their states fit in the L1 cache.
-inline constexpr int64_t reduction_columns = 1024;
 
 } // namespace orchard
 

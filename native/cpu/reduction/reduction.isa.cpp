@@ -1,16 +1,14 @@
 #include "folds.h"
 #include "two_pass.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 4096;        // elements that are processed together, which fit in the L1 cache
-constexpr int64_t direct_length = 64; // shorter runs are gathered first
+using namespace tuning::reduction;
 
-// The bandwidth of a thread depends on its memory requests in flight. The hardware prefetcher stays within a page, so
-// cache lines one page ahead are prefetched.
 constexpr int64_t line_bytes = 64;
-template <class C> constexpr int64_t ahead = 4096 / int64_t(sizeof(C));
+template <class C> constexpr int64_t ahead = bytes_ahead / int64_t(sizeof(C));
 
 // Applies an operation whose state is one number to adjacent elements, or to columns.
 template <class F> struct Fold : F {

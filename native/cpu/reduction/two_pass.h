@@ -8,13 +8,14 @@
 #include "../log_sum_exp.h"
 #include "../moments.h"
 #include "folds.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 
 // Calls use(x, size, fetch) for each piece. The second pass over a piece prefetches the next one; after the last piece,
 // the following elements are prefetched too, since they are usually needed next.
 template <class C, class Use> inline void for_each_piece(const C *x, int64_t count, Use &&use) {
-  constexpr int64_t piece = 1024;
+  constexpr int64_t piece = tuning::reduction::two_pass_piece;
   for (int64_t start = 0; start < count; start += piece) {
     int64_t size = std::min(piece, count - start);
     use(x + start, size, Fetch<C>{x + start + size});
@@ -33,7 +34,7 @@ template <class C> struct Variance : FoldFacts {
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
-    MomentColumns<C, reduction_columns> columns(rows.width);
+    MomentColumns<C, tuning::reduction::reduction_columns> columns(rows.width);
     rows.each_block([&](auto size, const RowBlock<C> &block) { columns.template include<size>(block); });
     for (int64_t j = 0; j < rows.width; j++) states[j * step] = columns.of(j);
   }
@@ -63,7 +64,7 @@ template <class C> struct LogSumExp : FoldFacts {
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
-    ExponentialColumns<C, reduction_columns> columns(rows.width);
+    ExponentialColumns<C, tuning::reduction::reduction_columns> columns(rows.width);
     rows.each_block([&](auto size, const RowBlock<C> &block) { columns.template include<size>(block); });
     for (int64_t j = 0; j < rows.width; j++) {
       states[j * step] = {double(columns.largest(j)), columns.sum(j)};
@@ -132,8 +133,8 @@ template <class C, bool is_largest> struct Extremum : FoldFacts {
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t index) const {
-    C best[reduction_columns];
-    int64_t at[reduction_columns];
+    C best[tuning::reduction::reduction_columns];
+    int64_t at[tuning::reduction::reduction_columns];
     rows.each([&](const C *x, int64_t row) {
       if (row == 0)
         for (int64_t j = 0; j < rows.width; j++) best[j] = x[j], at[j] = index;

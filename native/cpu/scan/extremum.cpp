@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -10,7 +11,8 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 14; // about 10 µs
+using tuning::scan::task_elements;
+
 enum Operand { of_x, of_values, of_indices };
 
 // Writes the largest (or smallest) of the elements so far and its index, for each position along an axis.

@@ -2,17 +2,17 @@
 #pragma once
 
 #include "../slices.h"
+#include "tuning.h"
 
 namespace orchard {
+
+using tuning::scan::max_extremum_slices;
 
 struct RunningExtremumBlock {
   DTypeField dtype; // of x and the values; indices are int64
   Flag is_minimum;
   SlicesBlock<3> slices; // x, values, indices
 };
-
-// The largest number of adjacent slices that are scanned together.
-constexpr int64_t max_extremum_slices = 256;
 
 // Slices along the last of the other axes. Strides are those of x, values and indices.
 struct ExtremumBatch {

@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,12 +15,9 @@ using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(Scan)
+using namespace tuning::scan;
 
-constexpr int64_t task_elements = 1 << 14;
-constexpr int64_t long_slice = 1 << 16; // a few slices of at least this length are divided among threads
-constexpr int64_t few_slices = 4;
-constexpr int64_t part_elements = 1 << 14; // stays in the L2 cache for its second pass
+ORCHARD_EXPORT_NAMES(Scan)
 
 struct Call {
   const ScanKernel &kernel;

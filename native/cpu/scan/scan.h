@@ -3,16 +3,14 @@
 
 #include "../../.build/generated/scan_blocks.h"
 #include "../slice_batches.h"
+#include "tuning.h"
 
 namespace orchard {
 
-inline constexpr int scan_count = static_cast<int>(Scan::count);
+using tuning::scan::max_adjacent_slices;
+using tuning::scan::slices_together;
 
-// The largest number of adjacent slices that are scanned together.
-constexpr int64_t max_adjacent_slices = 256;
-// The number of slices that are scanned together if they are not adjacent, so that their dependency chains overlap;
-// more would evict each other from the cache.
-constexpr int64_t slices_together = 4;
+inline constexpr int scan_count = static_cast<int>(Scan::count);
 
 // The value carried along a slice: float64 or int64.
 union ScanNumber {

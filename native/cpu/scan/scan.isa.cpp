@@ -2,9 +2,12 @@
 
 #include "../lanes.h"
 #include "../matmul/simd.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
+
+using tuning::scan::part_tile;
 
 // The carried value is float64 for floats, and int64 for integers, which wraps around.
 template <class C> using Carried = std::conditional_t<std::is_floating_point_v<C>, double, int64_t>;
@@ -141,15 +144,14 @@ template <class Number> Number run_on(Number *numbers, int64_t count, Number car
 
 template <class T, int64_t step> void part_of(const ScanPart &part) {
   using Number = Carried<Compute<T>>;
-  constexpr int64_t tile = 1024;
   const T *x = reinterpret_cast<const T *>(part.x), *next = reinterpret_cast<const T *>(part.next);
   Result<T> *out = reinterpret_cast<Result<T> *>(part.out);
   ScanNumber before = part.before;
   Number carried = number_in<Number>(before);
-  alignas(64) Number numbers[tile];
-  ResultRow<Result<T>, tile> results(part.is_streamed);
-  for (int64_t start = 0; start < part.count; start += tile) {
-    int64_t size = std::min(tile, part.count - start), whole = (size + eight - 1) / eight * eight;
+  alignas(64) Number numbers[part_tile];
+  ResultRow<Result<T>, part_tile> results(part.is_streamed);
+  for (int64_t start = 0; start < part.count; start += part_tile) {
+    int64_t size = std::min(part_tile, part.count - start), whole = (size + eight - 1) / eight * eight;
     int64_t lowest = step > 0 ? start : 1 - start - size;
     for (int64_t k = 0; k < size; k++) numbers[k] = Number(load(x[(start + k) * step]));
     for (int64_t k = size; k < whole; k++) numbers[k] = 0;

@@ -5,6 +5,7 @@
 #include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -12,15 +13,9 @@ using namespace orchard;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(Softmax)
+using namespace tuning::softmax;
 
-constexpr int64_t task_elements = 1 << 14;
-// Limits for batches of adjacent slices: a batch must stay in a cache, but its rows should be long enough for efficient
-// memory access.
-constexpr int64_t batch_elements = 1 << 20;
-constexpr int64_t fewest_slices = 64;
-constexpr int64_t long_slice = 1 << 17; // slices of at least this length are divided among threads
-constexpr int64_t part_elements = 1 << 15;
+ORCHARD_EXPORT_NAMES(Softmax)
 
 struct Call {
   Softmax operation;

@@ -3,8 +3,11 @@
 
 #include "../short_slices.h"
 #include "../slice_batches.h"
+#include "tuning.h"
 
 namespace orchard {
+
+using tuning::softmax::max_softmax_slices;
 
 // The second operand of the gradients is the result y of the forward pass. They are y (g - Σ g y), and g - eʸ Σ g for
 // log-softmax.
@@ -17,9 +20,6 @@ struct SoftmaxBlock {
   DTypeField dtype;
   SlicesBlock<3> slices;
 };
-
-// The largest number of slices that are computed together if they are adjacent in memory.
-constexpr int64_t max_softmax_slices = 256;
 
 // Slices of x (or g), y and out. If a batch is one slice, `scratch` has room for two slices of the compute type.
 struct SoftmaxBatch : SliceBatch {

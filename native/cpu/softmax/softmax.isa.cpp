@@ -2,11 +2,12 @@
 
 #include "../log_sum_exp.h"
 #include "../streamed.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 2048; // adjacent elements that are processed together, which fit in the L1 cache
+using tuning::softmax::tile;
 
 constexpr SoftmaxState nothing{-std::numeric_limits<double>::infinity(), 0};
 

@@ -5,6 +5,7 @@
 #include "../indexing/indices.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -12,11 +13,12 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t most_parts = 32, least_of_part = 1 << 15;
+using tuning::sorting::least_histogram_part;
+using tuning::sorting::most_histogram_parts;
 
 // Returns the number of parts. The sums of all parts together have at most as many numbers as there are elements.
 int64_t parts_of(int64_t count, int64_t bins) {
-  return std::clamp<int64_t>(std::min(count / least_of_part, count / bins), 1, most_parts);
+  return std::clamp<int64_t>(std::min(count / least_histogram_part, count / bins), 1, most_histogram_parts);
 }
 
 // out[b] = Σ over parts of sums[part][b].

@@ -5,6 +5,7 @@
 #include "../indexing/scratch_slots.h"
 #include "../parallel.h"
 #include "keys.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-constexpr int64_t grain = 1 << 13; // elements
+using tuning::sorting::median_elements;
 
 // An element's key, and its index to order equal elements. 32-bit keys and indices share a word, which compares faster.
 struct KeyAndIndex {
@@ -52,7 +53,7 @@ void median(const MedianBlock &block, Operands operands) {
   char *values = operands.result(1, dtype, block.offsets[0], Extent(count));
   int64_t *indices = operands.results<int64_t>(2, block.offsets[1], Extent(count));
   if (slices.is_empty()) return;
-  const int64_t in_task = std::max<int64_t>(1, grain / length);
+  const int64_t in_task = std::max<int64_t>(1, median_elements / length);
   const bool is_short = dtype_sizes[static_cast<int>(dtype)] < 8 && length <= int64_t(UINT32_MAX);
   ScratchSlots<uint64_t> slots((count + in_task - 1) / in_task, scratch_product({length, is_short ? 1 : 2}));
   parallel_for(count, in_task, [&](int64_t begin, int64_t end) {

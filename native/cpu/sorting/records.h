@@ -3,6 +3,7 @@
 #pragma once
 
 #include "keys.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <array>
@@ -38,7 +39,6 @@ template <class T> inline KeyOf<T> key_of(T element, bool descending) {
 }
 
 constexpr int digit_bits = 8;
-constexpr int64_t radix_from = 1024; // fewer records are sorted by comparison
 
 // Does one stable pass over one digit of the key. Returns false, and moves nothing, if all records have the same digit.
 template <class R> bool radix_pass(const R *in, R *out, int64_t count, int shift) {
@@ -69,7 +69,7 @@ template <class R> R *sort_records(R *records, int64_t count, int64_t k) {
   if (k < count / 8) {
     std::nth_element(records, records + k, records + count);
     count = k;
-  } else if (count >= radix_from) return radix_sort(records, records + count, count);
+  } else if (count >= tuning::sorting::radix_from) return radix_sort(records, records + count, count);
   std::sort(records, records + count);
   return records;
 }

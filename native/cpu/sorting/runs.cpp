@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -11,7 +12,7 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-constexpr int64_t grain = 1 << 14; // elements
+using tuning::sorting::run_elements;
 
 // Returns the position of the last element of the first longest run.
 template <class T> int64_t end_of_longest(const T *x, int64_t stride, int64_t length) {
@@ -51,7 +52,7 @@ void order_statistic(const OrderStatisticBlock &block, Operands operands) {
   const int64_t *indices = operands.inputs<int64_t>(1, slices.offsets[1], slices.extent(1));
   int64_t *found = operands.results<int64_t>(2, block.offset, Extent(slices.count()));
   if (slices.is_empty()) return;
-  parallel_for(slices.count(), std::max<int64_t>(1, grain / slices.length), [&](int64_t begin, int64_t end) {
+  parallel_for(slices.count(), std::max<int64_t>(1, run_elements / slices.length), [&](int64_t begin, int64_t end) {
     with_storage(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       for (int64_t slice = begin; slice < end; slice++) {

@@ -2,6 +2,7 @@
 #include "../functions.h"
 #include "../parallel.h"
 #include "search.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-constexpr int64_t task_steps = 1 << 14; // comparisons, about 20 µs
+using tuning::sorting::search_steps;
 
 // Returns the number of leading elements that come before the value; elements equal to it count if `is_right`.
 // Comparisons with NaN are false, so a NaN comes before everything, and everything comes before a NaN.
@@ -49,7 +50,7 @@ void search(const SearchSortedBlock &block, const T *sorted, const T *values, in
   if (size == 0) return void(std::fill_n(places, lists * count, int64_t(0)));
   int steps = 1;
   while (int64_t(1) << steps <= size) steps++;
-  parallel_for(lists * count, std::max<int64_t>(1, task_steps / steps), [&](int64_t begin, int64_t end) {
+  parallel_for(lists * count, std::max<int64_t>(1, search_steps / steps), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t list = i / count, number = std::min(end, (list + 1) * count) - i;
       const T *from = sorted + list * size;

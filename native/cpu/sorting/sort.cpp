@@ -5,6 +5,7 @@
 #include "../indexing/scratch_slots.h"
 #include "records.h"
 #include "select.h"
+#include "tuning.h"
 
 #include <atomic>
 #include <vector>
@@ -13,6 +14,10 @@ using namespace orchard;
 using namespace orchard::ORCHARD_ISA;
 
 namespace {
+
+using tuning::sorting::least_length;
+using tuning::sorting::least_part;
+using tuning::sorting::task_elements;
 
 enum Operand { from_x, to_values, to_indices };
 
@@ -70,8 +75,6 @@ template <class T> void sort_slices(const Sort &sort, const Slice<T> &first) {
 // are candidates. (A later element with an equal key comes after it.) Parts share the smallest key that the k-th record
 // of any part has reached: no record with a greater key is among the slice's first k, so the result does not depend on
 // timing. Finally, the first k among the records of all parts are the result.
-
-constexpr int64_t least_length = 1 << 9, least_part = 1 << 15, task_elements = 1 << 14;
 
 struct Parts {
   int64_t length, count; // of a part; of parts

@@ -1,0 +1,21 @@
+// Sizes of copies and padding. No result depends on them.
+//
+// A task takes about 10 µs on an EPYC with AVX-512 (family 25, model 17), where its work was measured; that is enough
+// to outweigh waking a thread (runtime/parallel.cpp) on any processor. Tiles fit into an L1 cache of 32 KB.
+#pragma once
+
+#include <cstdint>
+
+namespace orchard::tuning::copy {
+
+constexpr int64_t task_bytes = 1 << 17;
+constexpr int64_t padded_elements = 1 << 14; // of a task
+
+constexpr int64_t cached_bytes = 1 << 21, page = 1 << 12;
+constexpr int64_t shortest_streamed_row = 1 << 10;
+constexpr int64_t longest_filled = 1 << 9; // bytes: the loop of `copy` writes longer rows of one element faster
+// glibc copies rows from this length on with `rep movsb`, which takes several times as long if the addresses are not
+// aligned (EPYC).
+constexpr int64_t long_row = 1 << 11;
+
+} // namespace orchard::tuning::copy

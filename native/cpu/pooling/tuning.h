@@ -1,0 +1,21 @@
+// Sizes of pooling, resampling and sampling. No result depends on them.
+//
+// A task takes about 10 µs on an EPYC with AVX-512 (family 25, model 17), where its work was measured; that is enough
+// to outweigh waking a thread (runtime/parallel.cpp) on any processor. Tiles fit into an L1 cache of 32 KB.
+#pragma once
+
+#include <cstdint>
+
+namespace orchard::tuning::pooling {
+
+constexpr int64_t window_steps = 1 << 13;   // elements of windows: 8 µs if their lines are vectors, 30 µs otherwise
+constexpr int64_t resample_steps = 1 << 15; // additions
+constexpr int64_t sampled_steps = 1 << 14;
+
+constexpr int64_t chunk = 256; // results of a line that are computed together
+// With fewer windows than this in a line, and at least this many elements in each, lanes are elements of one window
+// instead of one element of several windows.
+constexpr int64_t few_windows = 16, long_window = 8;
+constexpr int64_t short_window = 16; // longer ones are summed in parts
+
+} // namespace orchard::tuning::pooling

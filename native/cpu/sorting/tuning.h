@@ -1,0 +1,22 @@
+// Sizes of sorting, selection, searches and histograms. No result depends on them.
+//
+// A task takes about 10 µs on an EPYC with AVX-512 (family 25, model 17), where its work was measured; that is enough
+// to outweigh waking a thread (runtime/parallel.cpp) on any processor. Tiles fit into an L1 cache of 32 KB.
+#pragma once
+
+#include <cstdint>
+
+namespace orchard::tuning::sorting {
+
+constexpr int64_t most_histogram_parts = 32, least_histogram_part = 1 << 15; // elements
+constexpr int64_t median_elements = 1 << 13;
+constexpr int64_t run_elements = 1 << 14;
+constexpr int64_t search_steps = 1 << 14; // comparisons, about 20 µs
+
+constexpr int64_t radix_from = 1024;  // fewer records are sorted by comparison
+constexpr int64_t select_block = 128; // elements that are compared at once
+
+// The first elements of long slices.
+constexpr int64_t least_length = 1 << 9, least_part = 1 << 15, task_elements = 1 << 14;
+
+} // namespace orchard::tuning::sorting
