@@ -27,9 +27,9 @@ export const classOf = (file: string): LoadClass | undefined => names.find((name
 export const classGlobs: readonly string[] = names.map((name) => `**/*.${name}.test.ts`);
 
 /**
- * How many files of a class run at a time. A measurement needs a process and a machine for one file. Tests of faults and
- * hosts spend most of their time waiting for processes that they started, and wait as long as these take: a second file
- * loads the machine less than `stress-ng --cpu 4`, beside which they pass too.
+ * How many files of a class run at a time. A measurement needs a process and the machine for one file. Tests of faults
+ * and hosts mostly wait for processes that they started, for as long as these take. A second file loads the machine
+ * less than `stress-ng --cpu 4`, beside which they pass too.
  */
 export const filesAtOnce: Readonly<Record<LoadClass, number>> = { timing: 1, memory: 1, faults: 2, hosts: 2 };
 
@@ -62,11 +62,9 @@ export async function runClassFiles(calls: readonly (readonly string[])[], runFi
   return { ...sum(counts), remarks };
 }
 
-/** The files to run again: those with a failed test or without a report, or all if none of them explains the failure. */
-function failedFiles(
-  files: readonly string[],
-  { counts, files: outcomes, hasOuterErrors }: TestRun,
-): readonly string[] {
+/** Returns the files to run again: those with a failed test or without a report, or all if none explains the failure. */
+function failedFiles(files: readonly string[], run: TestRun): readonly string[] {
+  const { counts, files: outcomes, hasOuterErrors } = run;
   if (counts.failed === 0) return [];
   const passed = new Set(outcomes.filter(({ failed }) => failed === 0).map(({ file }) => file));
   const failed = files.filter((file) => !passed.has(file));

@@ -98,7 +98,7 @@ describe("the order of files", () => {
   });
 
   test("the order equals that in which Bun runs files in one process", async () => {
-    const named = ["test/core/context.test.ts", "test/scripts/apt.test.ts", "test/scripts/counts.test.ts"]; // short ones
+    const named = ["test/core/context.test.ts", "test/scripts/apt.test.ts", "test/scripts/counts.test.ts"];
     const run = async (seed: number) => {
       const words = ["test", `--seed=${seed}`, ...named];
       const child = Bun.spawn([process.execPath, "scripts/launch.ts", ...words], {
