@@ -62,7 +62,7 @@ export async function runClassFiles(calls: readonly (readonly string[])[], runFi
   return { ...sum(counts), remarks };
 }
 
-/** Returns the files to run again: those with a failed test or without a report, or all if none explains the failure. */
+/** Returns the files to run again: those with a failed test or no report, or all if none explains the failure. */
 function failedFiles(files: readonly string[], run: TestRun): readonly string[] {
   const { counts, files: outcomes, hasOuterErrors } = run;
   if (counts.failed === 0) return [];
