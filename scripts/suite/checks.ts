@@ -1,7 +1,7 @@
 /** Checks that do not run the repository's programs: types and formats. A file or a tool is one check. */
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { run } from "../../src/cli/run.ts";
+import { type RunResult, run } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { ContentCache, contentKey, contentOf } from "../content_cache.ts";
@@ -18,21 +18,37 @@ export const checkTypes = async (): Promise<Counts> => sum(await Promise.all(pro
 /** The compiler's information about a project's files, by their content, for all clones: a few megabytes each. */
 const typesCache = new ContentCache("types", 100e6);
 
-/** Checks again only files that changed, and those that import them. */
 async function checkProject(project: string): Promise<Counts> {
+  const output = await typeProblems(project, ({ status, output }) => (status === 0 ? "" : output.trim()));
+  if (output === "") return onePassed;
+  console.log(output);
+  return oneFailed(`tsc --project ${project}`);
+}
+
+/**
+ * Checks the types of a project again only in files that changed, and in those that import them.
+ *
+ * @param problemsOf returns the problems in the compiler's output; "" if there are none
+ * @returns the problems
+ */
+export async function typeProblems(project: string, problemsOf: (result: RunResult) => string): Promise<string> {
   const information = join(packageRoot, "build", "types", `${project.replaceAll(/\W/g, "_")}.tsbuildinfo`);
   const key = contentKey([project, contentOf(join(packageRoot, "bun.lock")) ?? ""]);
   mkdirSync(dirname(information), { recursive: true });
   if (!existsSync(information)) typesCache.restore(key, information);
-  const words = ["--noEmit", "--project", project, "--incremental", "--tsBuildInfoFile", information];
+  const words = ["--noEmit", "--pretty", "false", "--project", project, "--incremental", "--tsBuildInfoFile"];
+  const check = async () => problemsOf(await runQuietly("tsc", [...words, information]));
   // After a change of a class that others use, the compiler may use outdated information, so a failed check is repeated
   // without it.
-  const passed = existsSync(information) && (await runQuietly("tsc", words)).status === 0;
-  if (!passed) rmSync(information, { force: true });
-  const counts = passed ? onePassed : await runTool("tsc", ...words);
-  if (counts.failed === 0 && existsSync(information)) typesCache.store(key, information);
+  const isKnown = existsSync(information);
+  let problems = await check();
+  if (problems !== "" && isKnown) {
+    rmSync(information, { force: true });
+    problems = await check();
+  }
+  if (problems === "" && existsSync(information)) typesCache.store(key, information);
   typesCache.trim();
-  return counts;
+  return problems;
 }
 
 export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");

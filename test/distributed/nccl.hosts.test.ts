@@ -2,8 +2,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findCompiler } from "../../scripts/cpu/compiler.ts";
 import { Random } from "../ops/samples.ts";
+import { compileOnce } from "../support/compile_once.ts";
 import { testFolder } from "../support/folder.ts";
 import { hasMetal } from "../support/recorded.ts";
 import { repeats } from "../support/repeats.ts";
@@ -16,11 +16,8 @@ const isTested = process.platform === "linux" && hasMetal;
 
 beforeAll(async () => {
   if (!isTested) return;
-  const { command, linkFlags } = await findCompiler();
   const source = join(import.meta.dir, "nccl.cpp");
-  const words = [...command, "-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", "-o", library, source, ...linkFlags];
-  const { exitCode, stderr } = Bun.spawnSync(words, { stdout: "ignore" });
-  if (exitCode !== 0) throw new Error(stderr.toString());
+  await compileOnce(["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", source], library);
 });
 
 let runs = 0;

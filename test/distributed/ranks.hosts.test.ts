@@ -36,9 +36,9 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
   });
 
   test("ranks end with `timeout` when a rank does not join the others in time", async () => {
-    const variables = { FAULT_TIMEOUT: "1", FAULT_AWAY: "1" };
+    const variables = { FAULT_TIMEOUT: "3", FAULT_AWAY: "1" };
     const { learned, status } = await disturbed(folder, 3, of(openMpi, 3), () => undefined, { variables });
-    const message = "the other ranks did not join within 1 s; init({ timeout }) allows more";
+    const message = "the other ranks did not join within 3 s; init({ timeout }) allows more";
     const expected = { code: "timeout", message, ranks: [] };
     const [first, away, last] = learned.map(plain);
     expect(away).toBeUndefined();

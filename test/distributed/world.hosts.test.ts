@@ -32,7 +32,7 @@ for (const [installation, ranks] of [
           "allToAll float32[12, 1, 1, 1, 1, 1, 1, 2]",
         ],
       };
-      for (const results of got) {
+      for (const [rank, results] of got.entries()) {
         for (const [name, [operation, most, odd]] of Object.entries(differing))
           expect(results[name]).toEqual({
             isTyped: true,
@@ -43,7 +43,7 @@ for (const [installation, ranks] of [
         expect(results["calls"].code).toBe("mismatch");
         expect(results["calls"].message).toContain("and barrier on rank 1");
         for (const name of [...Object.keys(differing), "calls"]) expect<unknown>(results[`after ${name}`]).toBe(ranks);
-        expect(results["turns"]).toBeGreaterThan(3);
+        if (rank !== 1) expect(results["turns"]).toBeGreaterThan(3);
       }
     });
   });

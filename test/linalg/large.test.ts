@@ -39,7 +39,10 @@ function checkCholesky(size: number, upper: boolean, dtype: RealDType): void {
 /** Whether the first of the largest elements of each column is positive. */
 const hasSigns = ({ rows, columns, values }: Matrix): boolean =>
   Array.from({ length: columns }, (_, j) => Array.from({ length: rows }, (_, i) => values[i * columns + j])).every(
-    (column) => column.find((value) => Math.abs(value) === Math.max(...column.map(Math.abs)))! > 0,
+    (column) => {
+      const largest = Math.max(...column.map(Math.abs));
+      return column.find((value) => Math.abs(value) === largest)! > 0;
+    },
   );
 
 function checkEigh(size: number, upper: boolean, dtype: RealDType): void {

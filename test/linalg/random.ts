@@ -1,10 +1,10 @@
 /** Normal random numbers that do not come from the library: mulberry32, and the Box–Muller transform. */
 export function randomNumbers(count: number, seed: number): Float64Array {
   const uniform = mulberry32(seed);
-  return Float64Array.from(
-    { length: count },
-    () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()),
-  );
+  const values = new Float64Array(count);
+  for (let at = 0; at < count; at++)
+    values[at] = Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
+  return values;
 }
 
 /** Uniform numbers in [0, 1). */

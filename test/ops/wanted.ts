@@ -17,7 +17,7 @@ type Numbers = readonly number[];
 /** Expected values of one sample, the same for every backend. */
 export interface Wanted {
   readonly blocks: readonly Block[];
-  /** The seed of the random cotangents: see {@link gradientsOf}. */
+  /** The seed of the random cotangents: see {@link passesOf}. */
   readonly seed: number;
   readonly exact: readonly Expected[];
   /** The oracle with each step rounded; only FlashAttention's rule reads it, so it is computed on demand. */
@@ -113,8 +113,8 @@ function wantedGradients(
   const from = (operands: readonly Block[], ofCotangents?: (value: number) => number): readonly Numbers[] => {
     const padding = new Random(seed);
     const inputs = operands.map((block) => place(block, "contiguous", "reference", padding));
-    const gradients = withBackend("reference", () => gradientsOf(row, sample, inputs, seed, dtype, ofCotangents));
-    return gradients.map((gradient) => Array.from(gradient.dataSync() as ArrayLike<number>));
+    const passes = withBackend("reference", () => passesOf(row, sample, inputs, seed, dtype, ofCotangents));
+    return passes.gradients.map((gradient) => Array.from(gradient.dataSync() as ArrayLike<number>));
   };
   const exact = from(blocks.map(widened));
   const isWide = blocks.every((block) => widened(block).dtype === block.dtype);
@@ -170,18 +170,21 @@ function broadcastRoundings(
 
 const widened = (block: Block): Block => (isFloat(block.dtype) ? { ...block, dtype: "float64" } : block);
 
-/** Computes gradients of the row's operation with random cotangents, which are the same for every backend. */
-export function gradientsOf(
+/**
+ * Computes results of the row's operation, and gradients with random cotangents, which are the same for every backend.
+ */
+export function passesOf(
   row: Row,
   sample: Sample<unknown>,
   inputs: Tensor[],
   seed: number,
   dtype: DType,
   ofCotangents: (value: number) => number = (value) => value,
-): Tensor[] {
+): { readonly results: readonly Tensor[]; readonly gradients: readonly Tensor[] } {
   const leaves = inputs.filter((input) => isFloat(input.dtype));
   for (const leaf of leaves) leaf.requiresGrad = true;
-  const outputs = asList(row.compute(inputs, sample.options)).filter(({ requiresGrad }) => requiresGrad);
+  const results = asList(row.compute(inputs, sample.options));
+  const outputs = results.filter(({ requiresGrad }) => requiresGrad);
   if (outputs.length === 0) throw new Error(`${row.name}: no result requires a gradient`);
   const random = new Random(seed);
   const cotangents = outputs.map(({ shape, dtype: own }) => {
@@ -189,7 +192,7 @@ export function gradientsOf(
     const block = makeBlock({ shape, dtype }, dtype, random);
     return place({ ...block, values: block.values.map(ofCotangents), dtype: own }, "contiguous", "reference", random);
   });
-  return grad(outputs, leaves, { gradOutputs: cotangents });
+  return { results, gradients: grad(outputs, leaves, { gradOutputs: cotangents }) };
 }
 
 export const asList = <Item>(value: Item | readonly Item[]): readonly Item[] =>

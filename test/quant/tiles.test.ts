@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { findCompiler } from "../../scripts/cpu/compiler.ts";
 import { flagsOf, setsOf } from "../../scripts/cpu/objects.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { compileOnce } from "../support/compile_once.ts";
 import { testFolder } from "../support/folder.ts";
 
 const processors = existsSync("/proc/cpuinfo") ? readFileSync("/proc/cpuinfo", "utf8") : "";
@@ -17,9 +18,7 @@ test.skipIf(!hasVnni)(
     const set = setsOf(compiler).find(({ name }) => name === "avx512")!;
     const program = testFolder("tiles").file("tiles");
     const source = join(packageRoot, "test/support/byte_tiles.cpp");
-    const flags = [...flagsOf(compiler, set, ["-O1"]), ...compiler.linkFlags];
-    const compiled = Bun.spawnSync([...compiler.command, ...flags, source, "-o", program]);
-    expect(compiled.stderr.toString()).toBe("");
+    await compileOnce([...flagsOf(compiler, set, ["-O1"]), source], program, compiler);
     const { exitCode, stdout, stderr } = Bun.spawnSync([program], { timeout: 300_000 });
     expect([exitCode, stderr.toString(), stdout.toString()]).toEqual([0, "", "384 compared\n"]);
   },

@@ -230,14 +230,16 @@ test("precompiled headers are rebuilt after they were removed, and sources compi
     const source = join(place, "source.cpp");
     writeFileSync(source, "#include <vector>\nint size() { return int(std::vector<int>(3).size()); }\n");
     const object = { source, path: join(place, "source.baseline.o"), flags: ["-std=c++17"] };
+    const compile = (flags: readonly string[]) => {
+      const command = [...own.command, ...object.flags, ...flags, "-c", source, "-o", object.path];
+      expect(Bun.spawnSync(command).stderr.toString()).toBe("");
+    };
     for (let times = 0; times < 2; times++) {
       const headers = await precompile(own, place, Array(6).fill(object), () => undefined);
-      for (const more of [headers?.flagsFor(object) ?? [], []]) {
-        const command = [...own.command, ...object.flags, ...more, "-c", source, "-o", object.path];
-        expect(Bun.spawnSync(command).stderr.toString()).toBe("");
-      }
+      compile(headers?.flagsFor(object) ?? []);
       await headers?.remove();
     }
+    compile([]);
   }
 });
 

@@ -108,9 +108,64 @@ export interface Case extends MatmulCase {
 
 export interface Expected {
   /** The expected values, by the element's index in the storage of the result. */
-  value: Map<number, number | bigint>;
+  readonly value: readonly (number | bigint | undefined)[];
   /** The largest error that floats may have at that element. */
-  bound: Map<number, number>;
+  readonly bound: Float64Array;
+}
+
+/** The places of matrices in a batch. */
+const placesOf = (batchShape: readonly number[]): readonly (readonly number[])[] =>
+  batchShape.reduce<number[][]>(
+    (places, size) => places.flatMap((place) => Array.from({ length: size }, (_, index) => [...place, index])),
+    [[]],
+  );
+
+/** The elements of a matrix, row by row. Sums modulo 2^32 need no more than 32 bits of a shorter integer. */
+function elementsOf(dtype: Dtype, operand: MatmulOperand, rows: number, columns: number, place: readonly number[]) {
+  const { read, wrap } = elementTypes[dtype];
+  const count = rows * columns;
+  const base = baseOf(operand, place);
+  const indexOf = (at: number) =>
+    base + Math.floor(at / columns) * operand.rowStride + (at % columns) * operand.columnStride;
+  if (wrap === undefined) {
+    const values = new Float64Array(count);
+    for (let at = 0; at < count; at++) values[at] = Number(read(operand.storage, indexOf(at)));
+    return values;
+  }
+  const values = dtype === "int64" ? new BigInt64Array(count) : new Int32Array(count);
+  for (let at = 0; at < count; at++) {
+    const value = read(operand.storage, indexOf(at)) as bigint;
+    values[at] = dtype === "int64" ? value : Number(BigInt.asIntN(32, value));
+  }
+  return values;
+}
+
+/** Returns the sum of `count` products, exactly or modulo 2^32, and for floats also the sum of absolute values. */
+function dot(x: Float64Array | Int32Array | BigInt64Array, from: number, y: typeof x, start: number, count: number) {
+  if (x instanceof BigInt64Array || y instanceof BigInt64Array) {
+    let whole = 0n;
+    for (let p = 0; p < count; p++) whole += (x[from + p] as bigint) * (y[start + p] as bigint);
+    return { sum: whole, size: 0 };
+  }
+  return x instanceof Int32Array
+    ? dotOfIntegers(x, from, y as Int32Array, start, count)
+    : dotOfFloats(x, from, y as Float64Array, start, count);
+}
+
+function dotOfIntegers(x: Int32Array, from: number, y: Int32Array, start: number, count: number) {
+  let sum = 0;
+  for (let p = 0; p < count; p++) sum = (sum + Math.imul(x[from + p], y[start + p])) | 0;
+  return { sum, size: 0 };
+}
+
+function dotOfFloats(x: Float64Array, from: number, y: Float64Array, start: number, count: number) {
+  let [sum, size] = [0, 0];
+  for (let p = 0; p < count; p++) {
+    const term = x[from + p] * y[start + p];
+    sum += term;
+    size += Math.abs(term);
+  }
+  return { sum, size };
 }
 
 /**
@@ -119,35 +174,32 @@ export interface Expected {
  */
 export function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 }: Case): Expected {
   const type = elementTypes[dtype];
-  const value = new Map<number, number | bigint>();
-  const bound = new Map<number, number>();
+  const value: (number | bigint | undefined)[] = Array.from({ length: out.storage.length });
+  const bound = new Float64Array(out.storage.length);
   const summed = Math.min(type.rounding ?? 0, 2 ** -24);
-  forEachElement(out, m, n, batchShape, (index, row, column, place) => {
-    const [aBase, bBase] = [baseOf(a, place) + row * a.rowStride, baseOf(b, place) + column * b.columnStride];
-    const added =
-      input && beta !== 0
-        ? type.read(input.storage, baseOf(input, place) + row * input.rowStride + column * input.columnStride)
-        : undefined;
-    const pairs = Array.from(
-      { length: k },
-      (_, p) =>
-        [type.read(a.storage, aBase + p * a.columnStride), type.read(b.storage, bBase + p * b.rowStride)] as const,
-    );
-    if (type.wrap) {
-      const sum = pairs.reduce((total, [x, y]) => total + BigInt(x) * BigInt(y), 0n);
-      value.set(index, type.wrap(BigInt(alpha) * sum + BigInt(beta) * BigInt(added ?? 0)));
-      return;
-    }
-    const sum = pairs.reduce((total, [x, y]) => total + Number(x) * Number(y), 0);
-    const size = pairs.reduce((total, [x, y]) => total + Math.abs(Number(x) * Number(y)), 0);
-    const whole = alpha * sum + beta * Number(added ?? 0);
-    value.set(index, whole);
-    const magnitude = Math.abs(alpha) * size + Math.abs(beta * Number(added ?? 0));
-    bound.set(
-      index,
-      (k + 4) * summed * magnitude + type.rounding! * Math.abs(whole) * 1.01 + 2 ** -25 * (dtype === "float16" ? 1 : 0),
-    );
-  });
+  const columnsOfB = { ...b, rowStride: b.columnStride, columnStride: b.rowStride };
+  for (const place of placesOf(batchShape)) {
+    const [left, right] = [elementsOf(dtype, a, m, k, place), elementsOf(dtype, columnsOfB, n, k, place)];
+    const [base, inputBase] = [baseOf(out, place), input === undefined ? 0 : baseOf(input, place)];
+    for (let row = 0; row < m; row++)
+      for (let column = 0; column < n; column++) {
+        const index = base + row * out.rowStride + column * out.columnStride;
+        const { sum, size } = dot(left, row * k, right, column * k, k);
+        const added =
+          input !== undefined && beta !== 0
+            ? type.read(input.storage, inputBase + row * input.rowStride + column * input.columnStride)
+            : 0;
+        if (type.wrap) {
+          value[index] = type.wrap(BigInt(alpha) * BigInt(sum) + BigInt(beta) * BigInt(added));
+          continue;
+        }
+        const whole = alpha * Number(sum) + beta * Number(added);
+        value[index] = whole;
+        const magnitude = Math.abs(alpha) * size + Math.abs(beta * Number(added));
+        const smallest = dtype === "float16" ? 2 ** -25 : 0;
+        bound[index] = (k + 4) * summed * magnitude + type.rounding! * Math.abs(whole) * 1.01 + smallest;
+      }
+  }
   return { value, bound };
 }
 
@@ -161,13 +213,11 @@ export function firstWrong(given: Case, expected: Expected): string | undefined 
   multiply({ ...given, out: { ...given.out, storage }, input: isOut(given.input) });
   for (let index = 0; index < storage.length; index++) {
     const got = type.read(storage, index);
-    const value = expected.value.get(index);
+    const value = expected.value[index];
     if (value === undefined) {
       if (!Object.is(got, type.read(before, index))) return `element ${index} outside of the result became ${got}`;
-    } else if (
-      typeof got === "bigint" ? got !== value : !(Math.abs(got - Number(value)) <= expected.bound.get(index)!)
-    ) {
-      return `element ${index} is ${got}, expected ${value} ± ${expected.bound.get(index) ?? 0}`;
+    } else if (typeof got === "bigint" ? got !== value : !(Math.abs(got - Number(value)) <= expected.bound[index])) {
+      return `element ${index} is ${got}, expected ${value} ± ${expected.bound[index]}`;
     }
   }
   return undefined;

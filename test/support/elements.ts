@@ -34,7 +34,12 @@ const integer = (make: (count: number) => NodeJS.TypedArray, wrap: (value: bigin
 });
 
 /** Two-byte floats are in a Uint16Array; `view` has their values. */
-const view16 = (storage: NodeJS.TypedArray) => new Float16Array(storage.buffer, storage.byteOffset, storage.length);
+function view16(storage: NodeJS.TypedArray): Float16Array {
+  const known = views16.get(storage) ?? new Float16Array(storage.buffer, storage.byteOffset, storage.length);
+  views16.set(storage, known);
+  return known;
+}
+const views16 = new WeakMap<NodeJS.TypedArray, Float16Array>();
 const widened = new Float32Array(1);
 const widenedBits = new Uint32Array(widened.buffer);
 

@@ -32,7 +32,7 @@ afterEach(async () => {
 const emit = (...events: readonly RunEvent[]) => {
   for (const event of events) dashboard.on(event);
 };
-const open = () => page.goto(dashboard.url, { waitUntil: "networkidle0" });
+const open = () => page.goto(dashboard.url, { waitUntil: "load" });
 const textOf = (id: string) => page.$eval(`#${id}`, ({ textContent }) => textContent);
 /**
  * Waits until an element's text contains this. Code for the page is text, because this project has only Bun's types.
@@ -63,6 +63,7 @@ describe("the page of a run", () => {
     });
     await open();
     await shows("step", "100 of 400");
+    await shows("held-out", "1.234");
     const figures = ["state", "loss", "held-out", "speed", "left", "memory", "parameters", "backend"];
     const texts = await Promise.all(figures.map(textOf));
     expect(texts).toEqual(["running", "1.040", "1.234", "45.7K", "1 min 1 s", "3.0 MB", "813K", "cpu"]);
@@ -92,6 +93,7 @@ describe("the page of a run", () => {
     });
     await open();
     await shows("samples", "two");
+    await shows("notes", "a checkpoint is broken");
     expect(await page.$$eval("#samples pre", (all) => all.map(({ textContent }) => textContent))).toEqual([
       "step 2\nexport two",
       "step 1\nexport <b>one</b>",
@@ -148,6 +150,8 @@ describe("charts fit the width of the terminal", () => {
     emit(...run);
     await open();
     await shows("step", "300 of 400");
+    await shows("held-out", "2.500");
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"); // laid out
     const boxes = (await page.$$eval("main canvas", (all) =>
       all.map((each) => {
         const { left, top, width: wide } = each.getBoundingClientRect();

@@ -5,7 +5,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { findCompiler } from "../../../scripts/cpu/compiler.ts";
 import { blockOf, generatedCalls } from "../../../scripts/cpu/generated.ts";
 import { type CpuCallDescription, cpuCalls } from "../../../src/backend/cpu/call.ts";
 import { nativeTables } from "../../../src/backend/cpu/tables.ts";
@@ -14,6 +13,7 @@ import type { CpuField } from "../../../src/backend/fields.ts";
 import { run } from "../../../src/cli/run.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import "../../../src/index.ts"; // describes every call
+import { compileOnce } from "../../support/compile_once.ts";
 import { testFolder } from "../../support/folder.ts";
 
 const folder = join(packageRoot, "native", "cpu");
@@ -86,10 +86,7 @@ describe("descriptions of blocks equal the structs in C++", () => {
     beforeAll(async () => {
       const [source, program] = [file("probe.cpp"), file("probe")];
       await Bun.write(source, probe());
-      const { command, linkFlags } = await findCompiler();
-      const flags = ["-std=c++17", "-Wno-invalid-offsetof", "-DORCHARD_ISA=baseline"];
-      const compiled = await run([...command, ...flags, source, ...linkFlags, "-o", program]);
-      expect(compiled.output).toBe("");
+      await compileOnce(["-std=c++17", "-Wno-invalid-offsetof", "-DORCHARD_ISA=baseline", source], program);
       const { output } = await run([program]);
       const rows = output
         .trim()

@@ -33,11 +33,19 @@ function manyFloats(): Float32Array {
   return new Float32Array(bits.buffer);
 }
 
+const one = new Float32Array(1);
+const bitsOfOne = new Uint32Array(one.buffer);
+
+/** The value of a bfloat16. */
+function widened(bits: number): number {
+  bitsOfOne[0] = (bits << 16) >>> 0;
+  return one[0];
+}
+
 /** Returns the bfloat16 nearest to a float32, ties to even, by comparing distances in float64. */
 function nearestBfloat(value: number): number {
-  const bits = new Uint32Array(new Float32Array([value]).buffer)[0];
-  const below = bits >>> 16;
-  const widened = (upper: number) => new Float32Array(new Uint32Array([(upper << 16) >>> 0]).buffer)[0];
+  one[0] = value;
+  const below = bitsOfOne[0] >>> 16;
   const above = widened(below + 1);
   const beyond = Number.isFinite(above) ? above : Math.sign(value) * 2 ** 128; // a finite number instead of infinity
   const [down, up] = [Math.abs(value - widened(below)), Math.abs(beyond - value)];

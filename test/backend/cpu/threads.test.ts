@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { findCompiler } from "../../../scripts/cpu/compiler.ts";
 import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
+import { compileOnce } from "../../support/compile_once.ts";
 import { testFolder } from "../../support/folder.ts";
 import { bunWords } from "../../support/program.ts";
 
@@ -42,45 +42,22 @@ describe("threads of the cpu backend", () => {
   });
 
   test("each block of a task runs once, and is done when the call returns", async () => {
-    const { command, linkFlags } = await findCompiler();
     const program = testFolder("parallel").file("parallel");
     const sources = [
       "test/support/parallel.cpp",
       ...["parallel", "processor"].map((n) => `native/cpu/runtime/${n}.cpp`),
     ];
     const paths = sources.map((path) => join(packageRoot, path));
-    const compiled = Bun.spawnSync([
-      ...command,
-      "-std=c++17",
-      "-O1",
-      ...paths,
-      "-pthread",
-      ...linkFlags,
-      "-o",
-      program,
-    ]);
-    expect(compiled.stderr.toString()).toBe("");
+    await compileOnce(["-std=c++17", "-O1", ...paths, "-pthread"], program);
     const { exitCode, stdout } = Bun.spawnSync([program], { timeout });
     expect([exitCode, stdout.toString()]).toEqual([0, "0\n"]);
   });
 
   test("a forked child starts its threads again", async () => {
-    const { command, linkFlags } = await findCompiler();
     const program = testFolder("fork").file("fork");
     const header = join(packageRoot, "native/cpu/include");
     const source = join(packageRoot, "test/support/fork.cpp");
-    const compiled = Bun.spawnSync([
-      ...command,
-      "-std=c++17",
-      `-I${header}`,
-      source,
-      "-ldl",
-      "-pthread",
-      ...linkFlags,
-      "-o",
-      program,
-    ]);
-    expect(compiled.stderr.toString()).toBe("");
+    await compileOnce(["-std=c++17", `-I${header}`, source, "-ldl", "-pthread"], program);
     const { functions, names } = nativeTables();
     const { float32, float64 } = names["DType"];
     const ordinals = [functions["convert"].ordinal, float32, float64].map(String);

@@ -1,9 +1,12 @@
 /** Ranks whose calls differ: each gets a typed error, and the next call works. */
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { distributed as d, ones, zeros } from "../../../src/index.ts";
+import { waitFor } from "../../support/wait.ts";
 import { toJson } from "../json.ts";
 
-const { rank } = await d.init();
+const folder = process.argv[2];
+const { pids, rank } = await d.init();
 const odd = rank === 1;
 const results: Record<string, unknown> = {};
 
@@ -26,13 +29,17 @@ await outcomeOf("calls", () => (odd ? d.barrier() : d.reduceScatter(zeros([12, 2
 const long = Array.from({ length: 8 }, (_, at) => (at === 7 && odd ? 2 : 1));
 await outcomeOf("late sizes", () => d.allToAllAsync(zeros([12, ...long.slice(1)])));
 
-// while the event loop continues
+// The event loop continues while a rank waits: rank 1 joins once each other rank has had four turns.
 let turns = 0;
-const timer = setInterval(() => turns++, 1);
-if (odd) await Bun.sleep(100);
+const signOf = (other: number) => join(folder, `turned-${pids[0]}-${other}`);
+const timer = setInterval(() => {
+  if (++turns === 4) writeFileSync(signOf(rank), "");
+}, 1);
+const others = pids.map((_, other) => other).filter((other) => other !== rank);
+if (odd) await waitFor("turns of the other ranks", () => others.every((other) => existsSync(signOf(other))));
 await d.barrierAsync();
 clearInterval(timer);
 results["turns"] = turns;
 
-await Bun.write(join(process.argv[2], `rank-${rank}.json`), JSON.stringify(results, toJson));
+await Bun.write(join(folder, `rank-${rank}.json`), JSON.stringify(results, toJson));
 await d.finalize();

@@ -10,6 +10,8 @@ export interface AttentionCase extends Options {
   readonly keys: number;
   readonly dim: number;
   readonly valueDim: number;
+  /** Whether only results are compared, because another case has the same gradients' kernels. Default false. */
+  readonly isForward?: boolean;
   /** The layouts of q, k, v and the gradient of the output. */
   readonly layouts: readonly [Layout, Layout, Layout, Layout];
 }

@@ -14,6 +14,7 @@ import {
   tensor,
   zeros,
 } from "../../../src/index.ts";
+import { isExhaustive } from "../../support/repeats.ts";
 import { on, type Way, ways } from "./run.ts";
 
 const generator = new Generator(4);
@@ -185,6 +186,8 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
   ])(
     "$queries queries and $keys keys are correct, whose positions have more than 15 and 16 bits",
     ({ queries, keys }) => {
+      // On metal only results have a kernel for one query.
+      const hasGradients = isExhaustive || queries > 1 || way.backend !== "metal";
       const q = zeros([1, 1, queries, 2], { requiresGrad: true });
       const k = randn([1, 1, keys, 2], { generator, requiresGrad: true });
       const v = tensor(
@@ -193,10 +196,10 @@ describe.each(ways)("attention with infinite and missing operands on $name", (wa
       );
       // Equal scores: the mean of the keys that a causal query sees (aligned at the end), except those that dropout
       // drops.
-      const [out, kept, , , gradV] = on(way, () => {
+      const [out, kept, , , gradV = []] = on(way, () => {
         const options = { causal: true, dropout: 0.25, generator: new Generator(1), path: way.path } as const;
         const { out: result, dropoutMask } = flashAttention(q, k, v, { ...options, returnDropoutMask: true });
-        return [result, dropoutMask!, ...grad(sum(result), [q, k, v])].map(numbers);
+        return [result, dropoutMask!, ...(hasGradients ? grad(sum(result), [q, k, v]) : [])].map(numbers);
       });
       const gradients = new Float64Array(keys);
       for (let query = 0; query < queries; query++) {

@@ -94,7 +94,10 @@ describe.each(inFloat64)("gradients of attention on $name", (way) => {
   );
 });
 
-const unit = (values: readonly number[]): number[] => values.map((value) => value / Math.sqrt(dot(values, values)));
+function unit(values: readonly number[]): number[] {
+  const length = Math.sqrt(dot(values, values));
+  return values.map((value) => value / length);
+}
 const sumOf = (a: readonly number[], b: readonly number[]): number[] => a.map((value, at) => value + b[at]);
 
 /**

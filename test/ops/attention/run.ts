@@ -141,7 +141,7 @@ export function checkCase(of: AttentionCase, dtype: DType, way: Way, shared?: Ma
   const label = `${seed} on ${way.name}`;
   const drawn = drawCall(of, dtype, way.backend, new Random(hash(seed)));
   const { setup } = drawn;
-  const got = on(way, () => runCall(drawn, way));
+  const got = on(way, () => runCall(drawn, way, !of.isForward));
   const count = roundingsOf(setup, dtype);
   const known = shared?.get(of) ?? computeWanted(drawn, dtype);
   shared?.set(of, known);
@@ -159,16 +159,21 @@ const nameOf = (name: keyof Attention): string =>
   name === "out" || name === "logSumExp" ? name : `gradient of ${name}`;
 
 /** Results and gradients as the library computes them. */
-export function runCall({ leaves, options, gradOut, gradLogSumExp }: Omit<Call, "setup" | "cotangents">, way: Way) {
+export function runCall(
+  { leaves, options, gradOut, gradLogSumExp }: Omit<Call, "setup" | "cotangents">,
+  way: Way,
+  hasGradients = true,
+) {
   const [q, k, v] = [leaves.get("q")!, leaves.get("k")!, leaves.get("v")!];
   const { out, logSumExp } = flashAttention(q, k, v, { ...options, path: way.path, returnLogSumExp: true });
   const outputs = gradLogSumExp ? [out, logSumExp] : [out];
   const gradOutputs = gradLogSumExp ? [gradOut, gradLogSumExp] : [gradOut];
-  const gradients = grad(outputs, [...leaves.values()], { gradOutputs });
+  const gradients = hasGradients ? grad(outputs, [...leaves.values()], { gradOutputs }) : [];
+  const names = [...leaves.keys()].slice(0, gradients.length);
   return {
     out: numbersOf(out),
     logSumExp: numbersOf(logSumExp),
-    gradients: new Map([...leaves.keys()].map((name, at) => [name, numbersOf(gradients[at])])),
+    gradients: new Map(names.map((name, at) => [name, numbersOf(gradients[at])])),
   };
 }
 

@@ -26,10 +26,12 @@ beforeAll(async () => {
 });
 
 const count = repeats({ usual: 30, all: 600 });
+/** Products of programs that show which code runs. */
+const few = repeats({ usual: 6, all: 600 });
 const library = join(folder, "libcuda.so.1");
 
-const run = (variables: Record<string, string>): Outcome =>
-  runOnStandin(folder, "products.ts", variables, [`${seed}`, `${count}`]);
+const run = (variables: Record<string, string>, draws = few): Outcome =>
+  runOnStandin(folder, "products.ts", variables, [`${seed}`, `${draws}`]);
 
 const reasonsOf = ({ results }: Outcome): string[] => [
   ...new Set((results["codepaths"] as [string, string][]).map(([, reason]) => reason)),
@@ -37,7 +39,7 @@ const reasonsOf = ({ results }: Outcome): string[] => [
 
 describe.skipIf(!isTested)("products by cuBLASLt agree with their definition", () => {
   test(`${count} drawn products agree with their definition, seed ${seed}`, () => {
-    const outcome = run({ ORCHARD_CUBLAS: library });
+    const outcome = run({ ORCHARD_CUBLAS: library }, count);
     expect(outcome.log.filter((line) => line.startsWith("violation"))).toEqual([]);
     expect(outcome.errors).toBe("");
     expect(outcome.results["differences"]).toEqual([]);
@@ -54,7 +56,7 @@ describe.skipIf(!isTested)("products by cuBLASLt agree with their definition", (
       const { log, errors } = run({ ...variables, STANDIN_FAIL: fail });
       expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
       expect(errors).toBe("");
-      expect(log.filter((line) => line.startsWith("launch")).length).toBeGreaterThanOrEqual(count);
+      expect(log.filter((line) => line.startsWith("launch")).length).toBeGreaterThanOrEqual(few);
     }
   });
 

@@ -1,16 +1,13 @@
 /** Stand-ins for NVIDIA's driver (driver.cpp), cuBLASLt (cublas.cpp, in the same library) and the compiler. */
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
+import { compileOnce } from "../../../support/compile_once.ts";
 import { bunWords } from "../../../support/program.ts";
 
 /** Compiles a driver, by default the stand-ins, into the folder, and returns the library's path. */
 export async function buildStandin(folder: string, source = join(import.meta.dir, "cublas.cpp")): Promise<string> {
-  const { command, linkFlags } = await findCompiler();
   const library = join(folder, "libcuda.so.1");
-  const words = [...command, "-std=c++17", "-shared", "-fPIC", "-o", library, source, ...linkFlags];
-  const { exitCode, stderr } = Bun.spawnSync(words, { stdout: "ignore" });
-  if (exitCode !== 0) throw new Error(stderr.toString());
+  await compileOnce(["-std=c++17", "-shared", "-fPIC", source], library);
   return library;
 }
 
