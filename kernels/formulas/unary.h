@@ -49,6 +49,9 @@ OF_FLOATS(UNARY_ERFINV, erfinv(x))
 OF_FLOATS(UNARY_LGAMMA, lgamma(x))
 OF_FLOATS(UNARY_DIGAMMA, digamma(x))
 OF_FLOATS(UNARY_SINC, sinc(x))
+OF_FLOATS(
+    UNARY_SPHERICAL_BESSEL_J0,
+    (fabs(x) == T(INFINITY) ? T(0) : sin(x) / (x == T(0) ? T(1) : x)) + (x == T(0) ? T(1) : T(0)))
 OF_FLOATS(UNARY_I0, bessel<0>(x))
 OF_FLOATS(UNARY_I1, bessel<1>(x))
 OF_FLOATS(UNARY_I0E, scaled_bessel<0>(x))

@@ -15,18 +15,12 @@ export function packagedModule(name: string): string {
       `  "${platform}": () => { try { return require("${name}-${platform}").dylibs; } catch { return undefined; } },\n`,
   );
   return `const finders = {\n${finders.join("")}};
-const found = new Map();
 const device = (platform) => {
   try { return require(["${name}", "device", platform].join("-")).dylibs; } catch { return undefined; }
 };
+const found = {};
 export const packaged = {
-  dylibs(platform) {
-    if (!found.has(platform)) {
-      const [contained, more] = [finders[platform]?.(), device(platform)];
-      found.set(platform, contained || more ? { ...more, ...contained } : undefined);
-    }
-    return found.get(platform);
-  },
+  dylib: (platform, name) => (found[platform + name] ??= finders[platform]?.()?.[name] ?? device(platform)?.[name]),
   kernels: () => (kernels ??= unpacked(require("../kernels.json").zstd)),
 };
 let kernels;

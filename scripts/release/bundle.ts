@@ -90,6 +90,26 @@ const leavingBeside = (source: string): BunPlugin => ({
 });
 
 /**
+ * Makes bytecode import the classes of errors once. Bun's bundler would write a call of `require` for each of the 200
+ * modules that import them.
+ */
+const importingErrorsOnce = (source: string): BunPlugin => ({
+  name: "importing errors once",
+  setup(builder) {
+    const standIn = join(source, "bundle", "errors_once.js");
+    builder.onResolve({ filter: /errors\.js$/ }, ({ path, importer }) =>
+      importer !== standIn && join(dirname(importer), path) === join(source, "core/errors.js")
+        ? { path: standIn }
+        : undefined,
+    );
+    builder.onLoad({ filter: /errors_once\.js$/ }, async () => {
+      const names = (await exportsIn(source, "core/errors.js")).join(", ");
+      return { contents: `export const { ${names} } = require("../core/errors.js");\n`, loader: "js" };
+    });
+  },
+});
+
+/**
  * Bundles a staged package. Its entries, the command and workers then import from the bundle: `src/bundle/library.js`,
  * and `src/bundle/bytecode.js` with its bytecode next to it. The bundle's modules are removed; source maps still name
  * them, with lines of the compiled text.
@@ -129,7 +149,8 @@ export async function bundleLibrary(folder: string, namespaces = namespacesOfPac
   if (postponed.length > 0) await removeStandIns(source);
   await Promise.all([rm(entry), rm(ofNoType)]);
   await share(source, bundled, shared);
-  await Bun.write(join(source, "bundle", "chosen.js"), chooser(postponed.length > 0));
+  const runtime = await textOf(source, "core/runtime.js");
+  await Bun.write(join(source, "bundle", "chosen.js"), chooser(runtime, postponed.length > 0));
   for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
   const names = [...exported, ...postponed.map(({ name }) => name)];
   await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", names));
@@ -232,12 +253,18 @@ interface Build {
 }
 
 async function build(entry: string, { naming, isWritten, isBytecode, names = new Set(), plugins = [] }: Build) {
+  const source = join(entry, "..", "..");
   const { outputs } = await Bun.build({
     entrypoints: [entry],
     target: "bun",
     external,
     naming,
-    plugins: [leavingBeside(join(entry, "..", "..")), ...plugins, keepingNames(names)],
+    plugins: [
+      ...(isBytecode ? [importingErrorsOnce(source)] : []),
+      leavingBeside(source),
+      ...plugins,
+      keepingNames(names),
+    ],
     // If white space is not minified, a bundle has comments with the path of each module, relative to the working
     // folder.
     ...(isWritten
@@ -383,15 +410,14 @@ function libraryEntry(chosen: string, object: string, exported: readonly string[
  * Bytecode requires the same engine and system; elsewhere the library's text is loaded. An engine that can load neither
  * gets an error first. The path of the bytecode is concatenated, so that no bundler includes it, and it does not exist
  * next to a user's bundle.
+ *
+ * @param runtime the text of `src/core/runtime.ts`, compiled, so that an import loads no module for it
  */
-export const chooser = (isPostponing = false): string => `import { existsSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { checkRuntime } from "../core/runtime.js";
-
+export const chooser = (runtime: string, isPostponing = false): string => `${runtime.replaceAll(/^export /gm, "")}
 checkRuntime();
-const path = join(import.meta.dir, "bytecode.js");
+const path = import.meta.dir + "/bytecode.js";
 const isEngine = process.versions.webkit === "${process.versions["webkit"]}";
-const isOurs = isEngine && process.platform === "${process.platform}" && existsSync(path);
+const isOurs = isEngine && process.platform === "${process.platform}" && require("node:fs").existsSync(path);
 export const { library } = isOurs ? require(path) : require("./library.js");
 ${isPostponing ? loader : ""}`;
 
@@ -399,7 +425,7 @@ ${isPostponing ? loader : ""}`;
 const loader = `const texts = {
 ${laterBundleNames.map((name) => `  ${name}: () => require("./${name}.js"),\n`).join("")}};
 library.$later.load = (name) =>
-  (isOurs ? require(join(import.meta.dir, name + "_bytecode.js")) : texts[name]()).namespaces;
+  (isOurs ? require(import.meta.dir + "/" + name + "_bytecode.js") : texts[name]()).namespaces;
 `;
 
 /**

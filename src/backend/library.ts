@@ -47,7 +47,7 @@ export function candidatesOf(
 ): Candidate[] {
   const named = environment(variable, values);
   if (named) return [{ origin: variable, path: named }];
-  const fromPackage = packaged?.dylibs(packagePlatform())?.[fileName];
+  const fromPackage = packaged?.dylib(packagePlatform(), fileName);
   const bundled = { origin: "bundled", path: `${buildFolder}/${fileName}` };
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
 }
@@ -135,17 +135,21 @@ export function loadFrom<Functions extends Declarations>(
     throw new BackendError(backend, "libraryMissing", `there is no ${fileName} at ${paths}; ${advice}`);
   }
   exportEnvironment();
-  checkVersion(description, found);
-  return { ...found, native: openLibrary(backend, found.path, declarations) };
+  const opening = <F extends Declarations>(functions: F) =>
+    reported(backend, found, () => dlopen(found.path, functions));
+  reported(backend, found, checkComplete);
+  checkVersion(description, found, opening);
+  return { ...found, native: opening(declarations).symbols };
 }
 
 function checkVersion(
   description: Omit<LibraryDescription<Declarations>, "declarations">,
   { path, origin }: Candidate,
+  opening: <F extends Declarations>(functions: F) => Library<F>,
 ): void {
   const { backend, variable, header, abiVersion, versionFunction } = description;
   const functions = { [versionFunction]: { args: [], returns: "i32" } } as const;
-  const version: number = openLibrary(backend, path, functions)[versionFunction]();
+  const version: number = opening(functions).symbols[versionFunction]();
   if (version === abiVersion) return;
   const fix = origin === variable ? `point ${variable} at a matching one, or unset it` : dylibAdvice();
   throw new BackendError(
@@ -155,14 +159,19 @@ function checkVersion(
   );
 }
 
-function openLibrary<Functions extends Declarations>(backend: string, path: string, functions: Functions) {
+function checkComplete({ path }: Candidate): void {
+  const problem = isEmbedded(path) ? undefined : truncation(path);
+  if (problem) throw new Error(problem);
+}
+
+/** Runs `use`. @throws {BackendError} `libraryUnusable` if it throws */
+function reported<Result>(backend: string, library: Candidate, use: (library: Candidate) => Result): Result {
   try {
-    const problem = isEmbedded(path) ? undefined : truncation(path);
-    if (problem) throw new Error(problem);
-    return dlopen(path, functions).symbols;
+    return use(library);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new BackendError(backend, "libraryUnusable", `${path} can't be used: ${reason}; ${dylibAdvice()}`, { cause });
+    const message = `${library.path} can't be used: ${reason}; ${dylibAdvice()}`;
+    throw new BackendError(backend, "libraryUnusable", message, { cause });
   }
 }
 

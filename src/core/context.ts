@@ -2,7 +2,7 @@
  * Context variables: state that affects a computation without being an argument, such as whether gradients are
  * recorded, which tidy scope owns new tensors, and which backend is preferred. Each folder declares its variables.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncLocalStorage } from "node:async_hooks";
 
 /**
  * The values of all variables at one time, each at its index. A frame does not change once it is created; variables
@@ -11,12 +11,18 @@ import { AsyncLocalStorage } from "node:async_hooks";
 type Frame = readonly unknown[];
 
 // Reading an AsyncLocalStorage costs more than a small operation, so it is read only while an asynchronous body runs.
-const storage = new AsyncLocalStorage<Frame>();
+// Its module takes a millisecond to load, so it is loaded for the first body.
+let storage: AsyncLocalStorage<Frame> | undefined;
+const storageOfFrames = (): AsyncLocalStorage<Frame> => {
+  const { AsyncLocalStorage } = require("node:async_hooks") as typeof import("node:async_hooks");
+  storage = new AsyncLocalStorage();
+  return storage;
+};
 const root: unknown[] = [];
 let current: Frame = root;
 let asynchronousBodies = 0;
 
-const currentFrame = (): Frame => (asynchronousBodies === 0 ? current : (storage.getStore() ?? root));
+const currentFrame = (): Frame => (asynchronousBodies === 0 ? current : (storage?.getStore() ?? root));
 
 /**
  * A variable whose value is set for the body of a call (`noGrad(() => …)`), including after its `await`s, but not for
@@ -61,7 +67,7 @@ export function runWith<Result>(bindings: readonly Binding[], body: () => Result
   const inside = currentFrame().slice();
   for (const { index, value } of bindings) inside[index] = value;
   const outside = current;
-  return storage.run(inside, () => {
+  return (storage ?? storageOfFrames()).run(inside, () => {
     current = inside;
     let result: Result;
     try {

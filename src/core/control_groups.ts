@@ -35,7 +35,9 @@ export function readSystemFile(path: string): string {
  * @param systemRoot the folder to use as `/`
  */
 export function groupFolders(controller: Controller, systemRoot: string): GroupFolder[] {
-  const hierarchies = parseMounts(readSystemFile(join(systemRoot, "proc/self/mountinfo")));
+  const mountinfo = readSystemFile(join(systemRoot, "proc/self/mountinfo"));
+  if (parsed?.text !== mountinfo) parsed = { text: mountinfo, hierarchies: parseMounts(mountinfo) };
+  const { hierarchies } = parsed;
   const groups = parseGroups(readSystemFile(join(systemRoot, "proc/self/cgroup")));
   return groups.flatMap(({ controllers, path }) => {
     const version = controllers.length === 0 ? 2 : 1;
@@ -50,6 +52,9 @@ export function groupFolders(controller: Controller, systemRoot: string): GroupF
     );
   });
 }
+
+/** The mounts that were parsed last: a process reads the limits of memory and of processors one after the other. */
+let parsed: { readonly text: string; readonly hierarchies: readonly Hierarchy[] } | undefined;
 
 /** Parses lines such as `4:cpu,cpuacct:/docker/1f` (version 1) and `0::/user.slice` (version 2). */
 function parseGroups(text: string): { controllers: string[]; path: string }[] {

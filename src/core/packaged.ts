@@ -5,12 +5,12 @@
  */
 export interface Packaged {
   /**
-   * Returns the paths of the dylibs in the platform's package and the software device's package, by file name;
-   * undefined if neither is installed.
+   * Returns the path of a dylib in the platform's package or the software device's package; undefined if it is in
+   * neither.
    *
    * @param platform the end of the packages' names, such as `linux-x64-musl`
    */
-  dylibs(platform: string): Readonly<Record<string, string>> | undefined;
+  dylib(platform: string, fileName: string): string | undefined;
   /** Returns the text of each file in `kernels/`, by its path in that folder. */
   kernels(): Readonly<Record<string, string>>;
 }

@@ -154,6 +154,17 @@ const table = new Map<string, Signature>();
 /** All public functions and constructors with their parameters, by their names in errors. */
 export const signatures: ReadonlyMap<string, Signature> = table;
 
+/**
+ * Returns the declared parameters of a public function with operands. In the package, the first call declares them
+ * (scripts/release/later.ts), so this makes one without arguments, which throws.
+ */
+export function parametersOf(operation: string, compute: () => unknown): Parameters {
+  try {
+    if (!table.has(operation)) compute();
+  } catch {}
+  return table.get(operation)!.parameters;
+}
+
 /** A signature prepared for parsing. */
 interface Plan {
   readonly operation: string;

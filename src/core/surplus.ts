@@ -46,7 +46,7 @@ const isClass = (value: unknown): value is Class =>
 function checkMethods(className: string, holder: object, unchecked: RegExp): void {
   for (const name of Object.getOwnPropertyNames(holder)) {
     const { value, writable } = Object.getOwnPropertyDescriptor(holder, name)!;
-    if (typeof value === "function" && writable && !unchecked.test(name) && !isClass(value))
+    if (typeof value === "function" && writable && !unchecked.test(name) && !("prototype" in value && isClass(value)))
       Reflect.set(holder, name, checkedMethod(className, name, value));
   }
 }

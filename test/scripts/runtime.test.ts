@@ -25,7 +25,8 @@ beforeAll(async () => {
       .replaceAll('.ts"', '.js"');
     await Bun.write(folder.file(`src/${name}.js`), script);
   }
-  await Bun.write(folder.file("src/bundle/chosen.js"), chooser());
+  const runtime = await Bun.file(folder.file("src/core/runtime.js")).text();
+  await Bun.write(folder.file("src/bundle/chosen.js"), chooser(runtime));
   await Bun.write(folder.file("src/index.js"), 'import { library } from "./bundle/chosen.js";\nexport { library };\n');
   await Bun.write(folder.file("package.json"), '{ "type": "module" }\n');
 });

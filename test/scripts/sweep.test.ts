@@ -76,6 +76,8 @@ describe("every function of the library is drawn, with these exceptions", () => 
     expect(new Set(ofComplex)).toEqual(new Set(complexFunctions)); // no operand of the sweep is complex
     expect(others.filter((name) => !complexFunctions.has(name)).sort()).toEqual([
       "fromArray",
+      "nanmax",
+      "nanmin",
       "normal",
       "rope",
       "tensor",

@@ -57,8 +57,8 @@ const pooled = new nn.MaxPool2d(2).forward(randn([1, 1, 4, 4]));
 const withIndices = new nn.MaxPool2d(2, { returnIndices: true }).forward(randn([1, 1, 4, 4]));
 const places = new nn.AdaptiveMaxPool1d(2, true).forward(randn([1, 1, 4]));
 export type Pooled = [
-  True<Equals<typeof pooled, Tensor>>,
-  True<Equals<typeof withIndices, nn.Pooled<true>>>,
+  True<Equals<typeof pooled, Tensor<"float32">>>,
+  True<Equals<typeof withIndices, nn.Pooled<true, "float32">>>,
   True<Equals<typeof places.indices, Tensor<"int64">>>,
 ];
 

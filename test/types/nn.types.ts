@@ -87,6 +87,9 @@ export type Items = [
 const named = new nn.Sequential(plain, half, relu);
 const functions = new nn.Sequential(half, (given: Tensor) => given.gt(0));
 const unknownSteps = new nn.Sequential(...layers);
+const keeping = new nn.Sequential(half, new nn.ReLU(), new nn.Dropout(0.1), new nn.Flatten(), new nn.Sigmoid());
+const convolving = new nn.Sequential(new nn.Conv2d(1, 2, 3), new nn.BatchNorm2d(2), new nn.GELU(), new nn.MaxPool2d(2));
+const activated = new nn.ReLU().forward(half.forward(x));
 const batches = new data.DataLoader(new data.TensorDataset(x, zeros([4], { dtype: "int64" })), 2);
 const collated = data.collate([{ image: new Uint8Array(2), score: 1, label: "a", place: [1n, true] as const }]);
 async function firstBatch() {
@@ -103,6 +106,9 @@ export type WithoutCasts = [
   True<Equals<ReturnType<typeof named.forward>, Tensor<"float16">>>,
   True<Equals<ReturnType<typeof functions.forward>, Tensor<"bool">>>,
   True<Equals<ReturnType<typeof unknownSteps.forward>, Tensor>>,
+  True<Equals<ReturnType<typeof keeping.forward>, Tensor<"float16">>>,
+  True<Equals<ReturnType<typeof convolving.forward>, Tensor<FloatDType>>>,
+  True<Equals<typeof activated, Tensor<"float16">>>,
   True<
     Equals<Awaited<ReturnType<typeof firstBatch>>, { images: Tensor<"float32">; labels: Tensor<"int64"> } | undefined>
   >,

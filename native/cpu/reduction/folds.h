@@ -24,6 +24,16 @@ template <class T> constexpr T most() {
   return std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
 }
 
+// The class of each reduction, for elements of a compute type. A reduction without a class does not compile.
+template <Reduction name> struct ReductionOf;
+#define REDUCTION(name, Class) REDUCTION_OF(name, Class, true)
+#define FLOAT_REDUCTION(name, Class) REDUCTION_OF(name, Class, false)
+#define REDUCTION_OF(name, Class, for_integers)                                                                        \
+  template <> struct ReductionOf<Reduction::name> {                                                                    \
+    template <class C> using Op = Class<C>;                                                                            \
+    static constexpr bool takes_integers = for_integers;                                                               \
+  };
+
 struct FoldFacts {
   explicit FoldFacts(const ReductionFacts &facts) : facts(facts) {}
   // Whether `step_vectors` and `merge_vectors` do the same to vectors: compilers vectorize comparisons in short loops
@@ -40,23 +50,27 @@ template <class C> struct Sum : FoldFacts {
   State merge(State a, State b) const { return plus(a, b); }
   State result(State a) const { return a; }
 };
+REDUCTION(sum, Sum)
 
 // Adds the elements that are not NaN.
 template <class C> struct NumbersSum : Sum<C> {
   using Sum<C>::Sum;
   double step(double a, C x) const { return a + (x == x ? double(x) : 0.0); }
 };
+FLOAT_REDUCTION(nansum, NumbersSum)
 
 // Counts the elements that are not NaN.
 template <class C> struct NumbersCount : Sum<C> {
   using Sum<C>::Sum;
   double step(double a, C x) const { return a + (x == x ? 1.0 : 0.0); }
 };
+FLOAT_REDUCTION(nancount, NumbersCount)
 
 template <class C> struct Mean : Sum<C> {
   using Sum<C>::Sum;
   double result(double a) const { return a / double(this->facts.count); }
 };
+FLOAT_REDUCTION(mean, Mean)
 
 template <class C> struct Product : FoldFacts {
   using FoldFacts::FoldFacts;
@@ -66,6 +80,7 @@ template <class C> struct Product : FoldFacts {
   State merge(State a, State b) const { return times(a, b); }
   State result(State a) const { return a; }
 };
+REDUCTION(prod, Product)
 
 template <class C> struct Largest : FoldFacts {
   using FoldFacts::FoldFacts;
@@ -78,6 +93,7 @@ template <class C> struct Largest : FoldFacts {
   State merge(State a, State b) const { return larger(a, b); }
   Wide<C> result(State a) const { return Wide<C>(a); }
 };
+REDUCTION(amax, Largest)
 
 template <class C> struct Smallest : FoldFacts {
   using FoldFacts::FoldFacts;
@@ -90,6 +106,28 @@ template <class C> struct Smallest : FoldFacts {
   State merge(State a, State b) const { return smaller(a, b); }
   Wide<C> result(State a) const { return Wide<C>(a); }
 };
+REDUCTION(amin, Smallest)
+
+// The largest element that is not NaN.
+template <class C> struct LargestNumber : Largest<C> {
+  using Largest<C>::Largest;
+  static C identity() { return std::numeric_limits<C>::quiet_NaN(); }
+  template <class V> static V merge_vectors(V a, V x) { return (a >= x) | (x != x) ? a : x; }
+  template <class V> static V step_vectors(V a, V x) { return merge_vectors(a, x); }
+  C step(C a, C x) const { return merge_vectors(a, x); }
+  C merge(C a, C b) const { return merge_vectors(a, b); }
+};
+FLOAT_REDUCTION(nanmax, LargestNumber)
+
+template <class C> struct SmallestNumber : Smallest<C> {
+  using Smallest<C>::Smallest;
+  static C identity() { return std::numeric_limits<C>::quiet_NaN(); }
+  template <class V> static V merge_vectors(V a, V x) { return (a <= x) | (x != x) ? a : x; }
+  template <class V> static V step_vectors(V a, V x) { return merge_vectors(a, x); }
+  C step(C a, C x) const { return merge_vectors(a, x); }
+  C merge(C a, C b) const { return merge_vectors(a, b); }
+};
+FLOAT_REDUCTION(nanmin, SmallestNumber)
 
 template <class C> struct Every : FoldFacts {
   using FoldFacts::FoldFacts;
@@ -99,6 +137,7 @@ template <class C> struct Every : FoldFacts {
   State merge(State a, State b) const { return a & b; }
   int64_t result(State a) const { return a; }
 };
+REDUCTION(all, Every)
 
 template <class C> struct Some : FoldFacts {
   using FoldFacts::FoldFacts;
@@ -108,29 +147,34 @@ template <class C> struct Some : FoldFacts {
   State merge(State a, State b) const { return a | b; }
   int64_t result(State a) const { return a; }
 };
+REDUCTION(any, Some)
 
 // Counts the elements that are not 0.
 template <class C> struct Norm0 : Sum<C> {
   using Sum<C>::Sum;
   double step(double a, C x) const { return a + (x != C(0) ? 1.0 : 0.0); }
 };
+FLOAT_REDUCTION(norm0, Norm0)
 
 template <class C> struct Norm1 : Sum<C> {
   using Sum<C>::Sum;
   double step(double a, C x) const { return a + std::fabs(double(x)); }
 };
+FLOAT_REDUCTION(norm1, Norm1)
 
 template <class C> struct Norm2 : Sum<C> {
   using Sum<C>::Sum;
   double step(double a, C x) const { return a + double(x) * double(x); }
   double result(double a) const { return std::sqrt(a); }
 };
+FLOAT_REDUCTION(norm2, Norm2)
 
 template <class C> struct NormP : Sum<C> {
   using Sum<C>::Sum;
   double step(double a, C x) const { return a + std::pow(std::fabs(double(x)), this->facts.parameter); }
   double result(double a) const { return std::pow(a, 1 / this->facts.parameter); }
 };
+FLOAT_REDUCTION(normP, NormP)
 
 template <class C> struct NormInf : Largest<C> {
   using Largest<C>::Largest;
@@ -138,11 +182,13 @@ template <class C> struct NormInf : Largest<C> {
   C step(C a, C x) const { return larger(a, C(std::fabs(x))); }
   template <class V> static V step_vectors(V a, V x) { return Largest<C>::merge_vectors(a, V(x < 0 ? -x : x)); }
 };
+FLOAT_REDUCTION(normInf, NormInf)
 
 template <class C> struct NormNegInf : Smallest<C> {
   using Smallest<C>::Smallest;
   C step(C a, C x) const { return smaller(a, C(std::fabs(x))); }
   template <class V> static V step_vectors(V a, V x) { return Smallest<C>::merge_vectors(a, V(x < 0 ? -x : x)); }
 };
+FLOAT_REDUCTION(normNegInf, NormNegInf)
 
 } // namespace orchard::ORCHARD_ISA

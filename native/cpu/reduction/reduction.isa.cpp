@@ -323,48 +323,32 @@ template <class Op, class T, bool is_indexed = false> constexpr ReductionKernel 
           finish<Op, is_indexed>};
 }
 
-template <class Op, class T> constexpr ReductionKernel float_kernel() {
-  if constexpr (std::is_floating_point_v<Compute<T>>) return kernel<Op, T>();
-  else return {};
-}
+// Whether the state of an operation is one number, to which `step` adds an element.
+template <class Op, class = void> constexpr bool is_fold = false;
+template <class Op> constexpr bool is_fold<Op, std::void_t<decltype(&Op::step)>> = true;
+// Whether the state has the index of an element.
+template <class Op, class = void> constexpr bool is_indexed = false;
+template <class Op> constexpr bool is_indexed<Op, std::void_t<decltype(Op::State::index)>> = true;
 
 // Returns the kernel of a reduction for elements of type T; empty if it does not support integers.
-template <class T> constexpr ReductionKernel kernel_of(Reduction operation) {
+template <Reduction name, class T> constexpr ReductionKernel kernel_of() {
   using C = Compute<T>;
-  switch (operation) {
-  case Reduction::sum: return kernel<Fold<Sum<C>>, T>();
-  case Reduction::prod: return kernel<Fold<Product<C>>, T>();
-  case Reduction::amax: return kernel<Fold<Largest<C>>, T>();
-  case Reduction::amin: return kernel<Fold<Smallest<C>>, T>();
-  case Reduction::all: return kernel<Fold<Every<C>>, T>();
-  case Reduction::any: return kernel<Fold<Some<C>>, T>();
-  case Reduction::max: return kernel<MaxWithIndex<C>, T, true>();
-  case Reduction::min: return kernel<MinWithIndex<C>, T, true>();
-  case Reduction::mean: return float_kernel<Fold<Mean<C>>, T>();
-  case Reduction::nansum: return float_kernel<Fold<NumbersSum<C>>, T>();
-  case Reduction::nancount: return float_kernel<Fold<NumbersCount<C>>, T>();
-  case Reduction::norm0: return float_kernel<Fold<Norm0<C>>, T>();
-  case Reduction::norm1: return float_kernel<Fold<Norm1<C>>, T>();
-  case Reduction::norm2: return float_kernel<Fold<Norm2<C>>, T>();
-  case Reduction::normInf: return float_kernel<Fold<NormInf<C>>, T>();
-  case Reduction::normNegInf: return float_kernel<Fold<NormNegInf<C>>, T>();
-  case Reduction::normP: return float_kernel<Fold<NormP<C>>, T>();
-  case Reduction::var: return float_kernel<Variance<C>, T>();
-  case Reduction::std: return float_kernel<Deviation<C>, T>();
-  case Reduction::logsumexp: return float_kernel<LogSumExp<C>, T>();
-  case Reduction::count: break;
-  }
-  return {};
+  using Row = ReductionOf<name>;
+  if constexpr (Row::takes_integers || std::is_floating_point_v<C>) {
+    using Op = typename Row::template Op<C>;
+    return kernel<std::conditional_t<is_fold<Op>, Fold<Op>, Op>, T, is_indexed<Op>>();
+  } else return {};
 }
 
-template <class T> constexpr void fill(ReductionKernel (&kernels)[reduction_count][dtype_count], int dtype) {
-  for (int operation = 0; operation < reduction_count; operation++)
-    kernels[operation][dtype] = kernel_of<T>(Reduction(operation));
+template <class T, int... name>
+constexpr void fill(ReductionKernel (&kernels)[reduction_count][dtype_count], int dtype,
+                    std::integer_sequence<int, name...>) {
+  ((kernels[name][dtype] = kernel_of<Reduction(name), T>()), ...);
 }
 
 template <int... dtype> constexpr Reductions all_kernels(std::integer_sequence<int, dtype...>) {
   Reductions table{};
-  (fill<Storage<DType(dtype)>>(table.kernels, dtype), ...);
+  (fill<Storage<DType(dtype)>>(table.kernels, dtype, std::make_integer_sequence<int, reduction_count>{}), ...);
   return table;
 }
 

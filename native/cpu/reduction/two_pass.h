@@ -44,11 +44,13 @@ template <class C> struct Variance : FoldFacts {
     return facts.count == 0 ? std::nan("") : state.squares / freedom;
   }
 };
+FLOAT_REDUCTION(var, Variance)
 
 template <class C> struct Deviation : Variance<C> {
   using Variance<C>::Variance;
   double result(const typename Variance<C>::State &state) const { return std::sqrt(Variance<C>::result(state)); }
 };
+FLOAT_REDUCTION(std, Deviation)
 
 // log Σ exp(x) = shift + log Σ exp(x - shift), with the largest element as shift (0 if that is infinite).
 template <class C> struct LogSumExp : FoldFacts {
@@ -88,6 +90,7 @@ private:
   // If +∞ is present, the other exponentials are irrelevant, except for NaN.
   static double sum_beside_infinity(bool is_nan) { return is_nan ? std::numeric_limits<double>::quiet_NaN() : 1; }
 };
+FLOAT_REDUCTION(logsumexp, LogSumExp)
 
 // The largest (or smallest) element and its index, the first of equal ones. NaN counts as larger (or smaller) than all
 // numbers.
@@ -153,5 +156,7 @@ template <class C, bool is_largest> struct Extremum : FoldFacts {
 };
 template <class C> using MaxWithIndex = Extremum<C, true>;
 template <class C> using MinWithIndex = Extremum<C, false>;
+REDUCTION(max, MaxWithIndex)
+REDUCTION(min, MinWithIndex)
 
 } // namespace orchard::ORCHARD_ISA

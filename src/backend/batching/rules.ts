@@ -65,9 +65,6 @@ function rules(rule: Rule, ...names: readonly string[]): void {
 }
 
 rules(broadcasting, "copy", "fill", "indexPlaces", "swigluGradient");
-rules(alongAxes("axes"), "sum", "mean", "prod", "amax", "amin", "all", "any", "max", "min", "norm0", "norm1", "norm2");
-rules(alongAxes("axes"), "nansum", "nancount");
-rules(alongAxes("axes"), "normInf", "normNegInf", "normP", "var", "std", "logsumexp");
 rules(alongAxes("axis"), "softmax", "logSoftmax", "softmaxGradient", "logSoftmaxGradient", "selectAt");
 rules(alongAxes("axis"), "cumsum", "cumprod", "exclusiveCumprod", "shift", "recurrence", "logcumsumexp");
 rules(alongAxes("axis"), "runningExtremum");
@@ -93,13 +90,19 @@ rules(
 );
 rules(denseLeading, "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
 
+/** The rules of primitives without a rule in the table, by their family. */
+const ofFamilies: Readonly<Record<string, Rule | undefined>> = {
+  elementwise: broadcasting,
+  reduction: alongAxes("axes"),
+};
+
 /** Returns the call for all examples, or null if it must run once for each. */
 export function ruleOf(
   { primitive: { name, family }, attributes }: Pick<LiftedCall, "primitive" | "attributes">,
   operands: readonly Operand[],
   results: readonly Result[],
 ): Prepared | null {
-  const rule = family === "elementwise" ? broadcasting : table.get(name);
+  const rule = table.get(name) ?? ofFamilies[family];
   // a result may be batched although no operand is: the same values are copied into each example
   if (rule !== broadcasting && !operands.some(({ isBatched }) => isBatched)) return null;
   if (results.some(({ shape }) => shape.length >= MAX_RANK)) return null;

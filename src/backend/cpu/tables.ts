@@ -62,8 +62,11 @@ function readTables(native: Native): Tables {
   return new Tables(JSON.parse(text) as TablesText);
 }
 
-const ordinalsOf = (names: readonly string[]): Record<string, number> =>
-  Object.fromEntries(names.map((name, ordinal) => [name, ordinal]));
+function ordinalsOf(names: readonly string[]): Record<string, number> {
+  const ordinals: Record<string, number> = {};
+  for (let ordinal = 0; ordinal < names.length; ordinal++) ordinals[names[ordinal]] = ordinal;
+  return ordinals;
+}
 
 let tables: Tables | undefined;
 

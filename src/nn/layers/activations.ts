@@ -26,6 +26,7 @@ import { glu, hardshrink, softmin, softshrink, threshold } from "../../ops/activ
 import { full } from "../../ops/creation/full.ts";
 import { tanh } from "../../ops/elementwise/hyperbolic.ts";
 import { logSoftmax, softmax } from "../../ops/softmax/softmax.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import { expectTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type LayerOptions, parameter } from "./initialization.ts";
@@ -241,6 +242,8 @@ export class Softmax2d extends Module<[x: Tensor], Tensor> {
   }
 
   /** @param x [batch, channels, height, width] or [channels, height, width] @returns the same shape */
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     expectTensor("Softmax2d", "x", x);
     if (x.rank !== 3 && x.rank !== 4)
@@ -315,6 +318,8 @@ const slopes = taking<Given<SlopeOptions, ["lower", "upper"]>>({
  */
 export class RReLU extends moduleOf("RReLU", { rrelu }, slopes) {
   /** @param x any shape @returns the same shape */
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     return rrelu(x, { ...this.options, training: this.training });
   }
@@ -349,6 +354,8 @@ export class PReLU extends Module<[x: Tensor], Tensor> {
   }
 
   /** @param x any shape; axis 1 has numParameters elements, unless that is 1 @returns the same shape */
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     return prelu(x, this.weight);
   }

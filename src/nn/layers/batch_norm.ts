@@ -7,6 +7,7 @@ import { add_ } from "../../ops/copy/inplace.ts";
 import { ones, zeros } from "../../ops/creation/full.ts";
 import { batchNorm, groupNorm } from "../../ops/normalization/batch_norm.ts";
 import { instanceNorm } from "../../ops/normalization/instance_norm.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import { expectTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
@@ -66,6 +67,7 @@ export abstract class RunningNorm<Momentum extends number | null> extends Module
 
 /** @internal Batch normalization. */
 export interface BatchNorm extends RunningNorm<number | null> {
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 
@@ -104,6 +106,8 @@ function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
       super(read(values));
     }
 
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       expectTensor(this.constructor.name, "x", x);
       if (!ranks.includes(x.rank))
@@ -205,6 +209,8 @@ export class GroupNorm extends Module<[x: Tensor], Tensor> {
     this.bias = affine ? zeroParameter([numChannels], options) : null;
   }
 
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     const { weight, bias, eps } = this;
     return groupNorm(x, this.numGroups, { weight: weight ?? undefined, bias: bias ?? undefined, eps });
@@ -233,6 +239,7 @@ export interface InstanceNormLayerOptions extends ChannelNormLayerOptions {
 
 /** @internal Instance normalization. */
 export interface InstanceNorm extends RunningNorm<number> {
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 
@@ -260,6 +267,8 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
       super(read(values));
     }
 
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       expectTensor(this.constructor.name, "x", x);
       if (x.rank !== rank || x.shape[1] !== this.numFeatures)

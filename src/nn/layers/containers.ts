@@ -13,6 +13,7 @@ import {
   unlisted,
 } from "../../core/parameters.ts";
 import { flatten, unflatten } from "../../ops/view/flatten.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import { shapeList } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -53,6 +54,8 @@ export class Identity extends Module<[x: Tensor], Tensor> {
   }
 
   /** @param x any shape @returns x */
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     return x;
   }
@@ -101,6 +104,8 @@ export class Unflatten extends Module<[x: Tensor], Tensor> {
   }
 
   /** @param x any shape; the product of `sizes` is the size of the axis `dim` @returns a view if possible */
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     return unflatten(x, this.dim, this.sizes);
   }

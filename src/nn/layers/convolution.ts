@@ -9,6 +9,7 @@ import {
   convTranspose3d,
   type TransposedConvolutionOptions,
 } from "../../ops/convolution/transposed.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
@@ -88,6 +89,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
 /** @internal A convolution layer. */
 export interface Conv extends Convolution<ConvolutionOptions> {
   /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 
@@ -123,6 +125,8 @@ function convOf(name: string, axes: number, operation: typeof conv1d): ConvClass
     }
 
     /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
     }
@@ -178,6 +182,7 @@ export class Conv3d extends convOf("Conv3d", 3, conv3d) {}
 /** @internal A transposed convolution layer. */
 export interface ConvTranspose extends Convolution<TransposedConvolutionOptions> {
   /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 
@@ -214,6 +219,8 @@ function convTransposeOf(name: string, axes: number, operation: typeof convTrans
     }
 
     /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
     }

@@ -1,5 +1,6 @@
 import { type Given, optional, parameters } from "../../core/parameters.ts";
 import { dropout } from "../../ops/activation/dropout.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { probability } from "./kinds.ts";
 import { Module } from "./module.ts";
@@ -33,6 +34,8 @@ export class Dropout extends Module<[x: Tensor], Tensor> {
   }
 
   /** @param x any shape @returns the same shape */
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     return this.p === 0 || !this.training ? x : dropout(x, { p: this.p });
   }

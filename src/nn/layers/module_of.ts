@@ -7,8 +7,9 @@
  * class MSELoss extends moduleOf("MSELoss", { mseLoss }) {}
  * new MSELoss({ reduction: "sum" }).forward(x, target); // mseLoss(x, target, { reduction: "sum" })
  */
-import { type Parameters, parameters, signatures } from "../../core/parameters.ts";
+import { type Parameters, parameters, parametersOf } from "../../core/parameters.ts";
 import { surplusOf } from "../../core/surplus.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
@@ -45,6 +46,7 @@ type Properties<O> = { readonly [Name in keyof O]-?: Exclude<O[Name], undefined>
  * with one operand, instead of a tuple.
  */
 export interface DerivedOfX extends Module<[x: Tensor], Tensor> {
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 /** A derived module whose `forward` takes these operands. */
@@ -122,7 +124,7 @@ function derived(
   taken: { readonly declared: Parameters } | undefined,
 ): never {
   const [[ofOperation, call]] = Object.entries(operation) as [[string, (...values: unknown[]) => unknown]];
-  const all = signatures.get(ofOperation)!.parameters;
+  const all = parametersOf(ofOperation, call);
   const declared = taken?.declared ?? Object.fromEntries(Object.entries(all).filter(([, { by }]) => by !== "operand"));
   const operands = Object.keys(all).filter((option) => all[option].isRequired && !(option in declared));
   const names = Object.keys(declared);

@@ -3,6 +3,7 @@ import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { type PerAxis, perAxis } from "../../ops/convolution/geometry.ts";
 import { type PadMode, pad } from "../../ops/join/pad.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import { aScalar, expectTensor } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -31,6 +32,8 @@ export abstract class Padding extends Module<[x: Tensor], Tensor> {
     modes.set(this, mode);
   }
 
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     expectTensor(this.constructor.name, "x", x);
     const axes = this.padding.length / 2;
@@ -85,6 +88,8 @@ function constantPaddingOf(name: string, axes: number): ConstantPaddingClass {
       this.value = value;
     }
 
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       return pad(x, this.padding, { value: this.value });
     }

@@ -32,7 +32,7 @@ import {
   type PooledWithIndices,
 } from "../../ops/pooling/max_pool.ts";
 import { aGenerator } from "../../ops/random/distribution.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
 import { called, listed } from "./module_of.ts";
@@ -62,7 +62,9 @@ export abstract class Pooling<
 }
 
 /** The result of max pooling: with `returnIndices: true`, also the indices of the largest elements. */
-export type Pooled<Indices extends boolean> = Indices extends true ? PooledWithIndices<DType> : Tensor;
+export type Pooled<Indices extends boolean, D extends DType = DType> = Indices extends true
+  ? PooledWithIndices<D>
+  : Tensor<D>;
 
 /** Options of {@link MaxPool1d}, {@link MaxPool2d} and {@link MaxPool3d}. */
 export interface MaxPoolLayerOptions<Indices extends boolean = boolean> extends MaxPoolOptions {
@@ -72,6 +74,7 @@ export interface MaxPoolLayerOptions<Indices extends boolean = boolean> extends 
 
 /** @internal A max pooling layer. */
 export interface MaxPool<Indices extends boolean> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
+  forward<D extends FloatDType>(x: Tensor<D>): Pooled<Indices, D>;
   forward(x: Tensor): Pooled<Indices>;
 }
 
@@ -137,6 +140,7 @@ export class MaxPool3d<Indices extends boolean = false> extends maxPoolOf("MaxPo
 
 /** @internal An average pooling layer. */
 export interface AvgPool extends Pooling<AvgPoolOptions> {
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 
@@ -165,6 +169,8 @@ function avgPoolOf(name: string, operation: typeof avgPool1d): AvgPoolClass {
       super(kernelSize, options);
     }
 
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       return operation(x, this.size, this.options);
     }
@@ -198,6 +204,7 @@ export class AvgPool3d extends avgPoolOf("AvgPool3d", avgPool3d) {}
 
 /** @internal An adaptive average pooling layer. */
 export interface AdaptiveAvgPool extends Pooling<object> {
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 
@@ -215,6 +222,8 @@ function adaptiveAvgPoolOf(
       super(read(values).outputSize, {});
     }
 
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       return operation(x, this.size);
     }
@@ -255,6 +264,7 @@ export interface AdaptiveMaxPoolLayerOptions<Indices extends boolean = boolean> 
 /** @internal An adaptive max pooling layer. */
 export interface AdaptiveMaxPool<Indices extends boolean>
   extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
+  forward<D extends FloatDType>(x: Tensor<D>): Pooled<Indices, D>;
   forward(x: Tensor): Pooled<Indices>;
 }
 
@@ -417,6 +427,7 @@ export class MaxUnpool3d extends maxUnpoolOf("MaxUnpool3d", maxUnpool3d) {}
 /** @internal A power-average pooling layer. */
 export interface LPPool extends Pooling<LpPoolOptions> {
   readonly normType: number;
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
 
@@ -444,6 +455,8 @@ function lpPoolOf(name: string, operation: typeof lpPool1d): LPPoolClass {
       this.normType = normType;
     }
 
+    override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+    override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       return operation(x, this.normType, this.size, this.options);
     }

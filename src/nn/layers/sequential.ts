@@ -1,4 +1,5 @@
 import { aFunction } from "../../core/kinds.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkModule } from "./containers.ts";
 import { Module } from "./module.ts";
@@ -6,11 +7,22 @@ import { Module } from "./module.ts";
 /** A step of {@link Sequential}: a module, or a function of a tensor. */
 export type Step = Module<[x: Tensor], Tensor> | ((x: Tensor) => Tensor);
 
+/** A step that keeps the dtype of floats, such as `new ReLU()`. */
+interface Keeping {
+  forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+}
+
+/** The result type of such a step. Those with weights, such as convolutions, accept floats only. */
+type Kept<S extends Keeping, X extends Tensor> =
+  X extends Tensor<FloatDType> ? X : S extends { readonly weight: Tensor | null } ? Tensor<FloatDType> : Tensor;
+
 /** The result type of a step with input X. Operations such as `relu` keep its dtype. */
 type After<S, X extends Tensor> = S extends { readonly method: "same" }
   ? X
   : S extends Module<[x: Tensor], Tensor>
-    ? ReturnType<S["forward"]>
+    ? S extends Keeping
+      ? Kept<S, X>
+      : ReturnType<S["forward"]>
     : S extends (x: Tensor) => Tensor
       ? ReturnType<S>
       : Tensor;

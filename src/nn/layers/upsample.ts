@@ -2,6 +2,7 @@ import { choice, flag } from "../../core/kinds.ts";
 import { type Given, optional, parameters } from "../../core/parameters.ts";
 import { type PerAxis, perAxis } from "../../ops/convolution/geometry.ts";
 import { type InterpolateOptions, interpolate } from "../../ops/picture/interpolate.ts";
+import type { FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
 
@@ -37,6 +38,8 @@ export class Upsample extends Module<[x: Tensor], Tensor> {
   }
 
   /** @param x [batch, channels, …] with one to three axes at the end @returns the resized tensor */
+  override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
+  override forward(x: Tensor): Tensor;
   override forward(x: Tensor): Tensor {
     const { size, scaleFactor, mode, alignCorners, recomputeScaleFactor } = this;
     return interpolate(x, { size, scaleFactor, mode, alignCorners, recomputeScaleFactor });

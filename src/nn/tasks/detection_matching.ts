@@ -131,8 +131,8 @@ const LARGEST = 1e30;
 /** Boxes as corners, [count, 2] each, and the areas of their intersections and unions. */
 function comparedBoxes(a: Tensor, b: Tensor) {
   const corners = (x: Tensor): [Tensor, Tensor] => {
-    const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5) as Tensor];
-    return [sub(center, half) as Tensor, add(center, half)];
+    const [center, half] = [narrow(x, 1, 0, 2), mul(narrow(x, 1, 2, 2), 0.5)];
+    return [sub(center, half), add(center, half)];
   };
   const [[firstA, lastA], [firstB, lastB]] = [corners(a), corners(b)];
   const common = areaOf(maximum(firstA, firstB), minimum(lastA, lastB));

@@ -272,6 +272,14 @@ const special: Writers = {
     const angle = graph.of("Mul", x, Math.PI);
     return graph.where(graph.of("Equal", x, 0), 1, graph.of("Div", graph.of("Sin", angle), angle));
   }),
+  sphericalBesselJ0: formula((graph, [x]) => {
+    const quotient = graph.where(
+      graph.of("Equal", graph.of("Abs", x), Infinity),
+      0,
+      graph.of("Div", graph.of("Sin", x), x),
+    );
+    return graph.where(graph.of("Equal", x, 0), 1, quotient);
+  }),
 };
 
 const whole: Writers = {

@@ -95,6 +95,16 @@ const nancount: Fold = (graph, x, _, axes) => {
   return reduced(graph, "ReduceSum", graph.cast(isNumber, graph.dtype), axes);
 };
 
+/** An extremum in which NaN counts as `least`; NaN where all elements are NaN. */
+const extremumOfNumbers =
+  (name: "ReduceMax" | "ReduceMin", least: number): Fold =>
+  (graph, x, _, axes) => {
+    const isNone = graph.of("IsNaN", x);
+    const isAllNone = reduced(graph, "ReduceMin", graph.cast(isNone, graph.dtype), axes);
+    const result = reduced(graph, name, graph.of("Where", isNone, least, x), axes);
+    return graph.where(graph.of("Equal", isAllNone, 1), Number.NaN, result);
+  };
+
 const norm0: Fold = (graph, x, _, axes) => {
   const isNonzero = graph.of("Not", graph.of("Equal", x, 0));
   return reduced(graph, "ReduceSum", graph.cast(isNonzero, graph.dtype), axes);
@@ -272,6 +282,8 @@ export const reductions: Writers = {
   logsumexp: reduction("ReduceLogSumExp"),
   nansum: fold(nansum),
   nancount: fold(nancount),
+  nanmax: fold(extremumOfNumbers("ReduceMax", -Infinity)),
+  nanmin: fold(extremumOfNumbers("ReduceMin", Infinity)),
   norm0: fold(norm0),
   normP: fold(normP),
   normInf: fold((graph, x, _, axes) => reduced(graph, "ReduceMax", graph.of("Abs", x), axes)),

@@ -1,4 +1,3 @@
-import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, sign, sub } from "./arithmetic.ts";
 import { scaledBessel } from "./bessel.reference.ts";
 import { eq } from "./comparison.ts";
@@ -18,7 +17,7 @@ export const i0e: FloatOperation = defineUnary("i0e", {
   takes: "floats",
   saves: "input",
   reference: { float: (x) => scaledBessel(0, x) },
-  gradient: (g, x) => mul(g, sub(i1e(x), mul(sign(x), i0e(x)))) as Tensor,
+  gradient: (g, x) => mul(g, sub(i1e(x), mul(sign(x), i0e(x)))),
 });
 
 /**

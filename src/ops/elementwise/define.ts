@@ -143,10 +143,10 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
       reference: unaryReference(row.reference),
     },
   });
-  const make = (operation: string) => {
-    const read = unlisted(operation, unaryOperand);
-    return (x: Tensor, ...extra: unknown[]) => {
-      if (extra.length > 0 || !Tensor.isTensor(x)) read([x, ...extra]); // this throws
+  const make =
+    (operation: string) =>
+    (x: Tensor, ...extra: unknown[]) => {
+      if (extra.length > 0 || !Tensor.isTensor(x)) unlisted(operation, unaryOperand)([x, ...extra]); // this throws
       x.checkAlive(operation);
       const input = toDType(x, operandDType(operation, x.dtype, takes));
       const dtype = isPredicate ? "bool" : isReal ? realDType(input.dtype) : input.dtype;
@@ -159,7 +159,6 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
       record(name, [input], [output], save, rule, conjugation);
       return output;
     };
-  };
   const method = isPredicate ? "bool" : isReal ? "real" : takes === "floats" ? "float" : "same";
   return publish({ name, operands: 1, takes, isPredicate }, make, row, method, isReal ? undefined : primitive);
 }
@@ -179,10 +178,11 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       reference: binaryReference(row.reference),
     },
   });
-  const make = (operation: string) => {
-    const read = unlisted(operation, binaryOperands);
-    return (a: Operand, b: Operand, ...extra: unknown[]) => {
-      if (extra.length > 0 || !isOperand(a) || !isOperand(b)) read([a, b, ...extra]); // this throws
+  const make =
+    (operation: string) =>
+    (a: Operand, b: Operand, ...extra: unknown[]) => {
+      const isWrong = extra.length > 0 || !isOperand(a) || !isOperand(b);
+      if (isWrong) unlisted(operation, binaryOperands)([a, b, ...extra]); // this throws
       const operands = promoteOperands(operation, [a, b], takes);
       const [left, right] = operands;
       const shape = broadcastShapes(operation, left.shape, right.shape);
@@ -197,7 +197,6 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       );
       return output;
     };
-  };
   return publish({ name, operands: 2, takes, isPredicate }, make, row, isPredicate ? "bool" : "promoted", primitive);
 }
 

@@ -42,6 +42,7 @@ export const unaryOperations = enumeration("Unary", {
     "lgamma",
     "digamma",
     "sinc",
+    "sphericalBesselJ0",
     "ndtr",
     "entr",
     "i0",

@@ -92,9 +92,10 @@ export function amin(...values: unknown[]): Tensor {
 const aminParameters = reductionParameters("amin");
 amin.method = "same" as const;
 
-function sharedExtremum<D extends DType>(
+/** Computes an extremum over axes; equal elements share its gradient. */
+export function sharedExtremum<D extends DType>(
   operation: string,
-  name: "amax" | "amin",
+  name: "amax" | "amin" | "nanmax" | "nanmin",
   x: Tensor<D>,
   options: ReductionOptions,
 ): Tensor<D> {
@@ -108,7 +109,7 @@ function sharedExtremum<D extends DType>(
     const shares = evenShares(ties(saved, expandResult(result, plan, whole)), plan);
     return [mul(expandResult(gradient, plan, whole), shares)];
   });
-  return output as Tensor<D>;
+  return output;
 }
 
 /** @internal Divides 0/1 weights by their sum along the reduced axes. */

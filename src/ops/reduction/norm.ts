@@ -10,7 +10,7 @@ import { reshape } from "../view/reshape.ts";
 import { dividedWhereNotZero, powerDerivative, signOf, ties } from "./derivatives.ts";
 import { expandResult } from "./expand_result.ts";
 import { evenShares } from "./extrema.ts";
-import type { FoldName } from "./primitive.ts";
+import type { FoldName } from "./folds.ts";
 import {
   floatOperand,
   fold,

@@ -73,7 +73,7 @@ export function kthvalue(...values: unknown[]): ValuesAndIndices<DType> {
       const { values: lowest, indices } = topk(x, k, { dim: axis, largest: false });
       if (x.rank === 0) return { values: lowest, indices };
       const last = <E extends DType>(each: Tensor<E>): Tensor<E> =>
-        keepdim ? narrow(each, axis, k - 1, 1) : (select(each, axis, k - 1) as Tensor<E>);
+        keepdim ? narrow(each, axis, k - 1, 1) : select(each, axis, k - 1);
       return { values: last(lowest), indices: last(indices) };
     }),
   );
@@ -115,7 +115,7 @@ export function median(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
       any(isnan(sorted), { dim: axis, keepdim: true }),
       clamp(numbers, { max: BigInt(size - 1) }),
       BigInt(lower),
-    ) as Tensor;
+    );
   });
 }
 median.method = "declared" as const;
@@ -138,7 +138,7 @@ export function nanmedian<D extends DType>(x: Tensor<D>, ...options: AxisArgumen
 export function nanmedian(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
   return medianOf("nanmedian", nanmedianParameters(values), (sorted, axis) => {
     if (!isFloat(sorted.dtype)) return Math.floor((sorted.shape[axis] - 1) / 2);
-    return floorDivide(clamp(sub(countOfNumbers(sorted, axis), 1n) as Tensor, { min: 0n }), 2n) as Tensor;
+    return floorDivide(clamp(sub(countOfNumbers(sorted, axis), 1n), { min: 0n }), 2n);
   });
 }
 nanmedian.method = "declared" as const;
@@ -178,7 +178,7 @@ function medianOf(
 
 /** Counts the elements along an axis that are not NaN: int64, the axis with size 1. */
 const countOfNumbers = (sorted: Tensor, axis: number): Tensor<"int64"> =>
-  sum(logicalNot(isnan(sorted)), { dim: axis, keepdim: true }) as Tensor<"int64">;
+  sum(logicalNot(isnan(sorted)), { dim: axis, keepdim: true });
 
 /** Returns the element at a position of the sorted axis, or a statistic of a single call, and its index. */
 function placed(x: Tensor, axis: number, keepdim: boolean, place: Place | OrderStatistic): ValuesAndIndices<DType> {

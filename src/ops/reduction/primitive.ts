@@ -4,14 +4,10 @@ import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { array, dtype, oneOf, real, whole } from "../../backend/fields.ts";
 import { loopNest, loopNestOf } from "../../backend/metal/loop.ts";
 import { struct } from "../../backend/metal/struct.ts";
+import { type FoldName, folds } from "./folds.ts";
 
 /** Reductions with one result. */
-export const foldNames = [
-  ...(["sum", "mean", "prod", "amax", "amin", "all", "any"] as const),
-  ...(["nansum", "nancount"] as const), // of the elements that are not NaN
-  ...(["norm0", "norm1", "norm2", "normInf", "normNegInf", "normP", "var", "std", "logsumexp"] as const),
-] as const;
-export type FoldName = (typeof foldNames)[number];
+export const foldNames = Object.keys(folds) as readonly FoldName[];
 
 /** Reductions to a value and its index. */
 export const extremumNames = ["max", "min"] as const;
@@ -20,7 +16,7 @@ export type ExtremumName = (typeof extremumNames)[number];
 /** `integers` lists the folds that return integers for integers; the others accept floats only. */
 export const reductions = enumeration("Reduction", {
   folds: foldNames,
-  integers: ["sum", "prod", "amax", "amin", "all", "any"],
+  integers: foldNames.filter((name) => "integer" in folds[name]),
   extrema: extremumNames,
 });
 export type ReductionName = NameOf<typeof reductions>;

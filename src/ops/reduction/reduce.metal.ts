@@ -4,10 +4,10 @@ import { nestValues } from "../../backend/metal/loop.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import type { FoldName } from "./folds.ts";
 import { type ReductionNests, reductionNests } from "./loop_nests.ts";
 import {
   type ExtremumName,
-  type FoldName,
   type ReductionAttributes,
   type ReductionName,
   reductionParameters,

@@ -12,10 +12,10 @@ import { normalizeAxes, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { checkDType } from "../creation/create.ts";
+import type { FoldName } from "./folds.ts";
 import {
   type ExtremumName,
   extremumNames,
-  type FoldName,
   foldNames,
   type ReductionAttributes,
   type ReductionName,
@@ -100,8 +100,13 @@ export const isOfOne = ({ size }: Tensor, { axes, count }: ReductionPlan): boole
   count === 1 && axes.length > 0 && size >= FEWEST;
 
 /** Runs a reduction with one result. */
-export const fold = (name: FoldName, x: Tensor, plan: ReductionPlan, dtype: DType, parameter = 0): Tensor =>
-  execute(folds[name], [x], plan.shape, dtype, { axes: plan.axes, parameter });
+export const fold = <D extends DType>(
+  name: FoldName,
+  x: Tensor,
+  plan: ReductionPlan,
+  dtype: D,
+  parameter = 0,
+): Tensor<D> => execute(folds[name], [x], plan.shape, dtype, { axes: plan.axes, parameter });
 
 /** Runs a reduction that returns values and indices. */
 export const extremum = (name: ExtremumName, x: Tensor, plan: ReductionPlan): Tensor[] => {

@@ -8,7 +8,7 @@ import { toDType } from "../copy/cast.ts";
 import { copyOf } from "../copy/copy.ts";
 import { reshape } from "../view/reshape.ts";
 import { expandResult } from "./expand_result.ts";
-import type { FoldName } from "./primitive.ts";
+import type { FoldName } from "./folds.ts";
 import {
   axesParameters,
   fold,

@@ -15,7 +15,7 @@ import { div } from "../elementwise/division.ts";
 import { isnan } from "../elementwise/predicates.ts";
 import { where } from "../elementwise/where.ts";
 import { expandResult } from "./expand_result.ts";
-import { amax, amin } from "./extrema.ts";
+import { amax, amin, sharedExtremum } from "./extrema.ts";
 import {
   floatOperand,
   fold,
@@ -88,6 +88,37 @@ export function nanmean(...values: unknown[]): Tensor {
 }
 const nanmeanParameters = foldParameters("nanmean");
 nanmean.method = "averaged" as const;
+
+/**
+ * Computes the largest element over axes that is not NaN, or NaN if all are. Equally large elements share the gradient,
+ * which is 0 at NaN elsewhere.
+ *
+ * @example
+ * nanmax(tensor([1, Number.NaN, 2])); // float32 2
+ *
+ * @throws {ShapeError} if there are no elements along the axes, or an axis is out of range or given twice.
+ */
+export function nanmax<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<D>;
+export function nanmax(...values: unknown[]): Tensor {
+  const { x, dim, keepdim } = nanmaxParameters(values);
+  return sharedExtremum("nanmax", isFloat(x.dtype) ? "nanmax" : "amax", x, { dim, keepdim });
+}
+const nanmaxParameters = reductionParameters("nanmax");
+nanmax.method = "same" as const;
+
+/**
+ * Computes the smallest element over axes that is not NaN. @see {@link nanmax}
+ *
+ * @example
+ * nanmin(tensor([3, Number.NaN, 2])); // float32 2
+ */
+export function nanmin<D extends DType>(x: Tensor<D>, ...options: ReductionArguments): Tensor<D>;
+export function nanmin(...values: unknown[]): Tensor {
+  const { x, dim, keepdim } = nanminParameters(values);
+  return sharedExtremum("nanmin", isFloat(x.dtype) ? "nanmin" : "amin", x, { dim, keepdim });
+}
+const nanminParameters = reductionParameters("nanmin");
+nanmin.method = "same" as const;
 
 /**
  * Counts the nonzero elements along the axes. NaN is nonzero.

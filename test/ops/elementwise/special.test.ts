@@ -82,6 +82,14 @@ const rows: readonly Row[] = [
     also: [1e5, 3, -7, 0.75],
   },
   {
+    name: "sphericalBesselJ0",
+    compute: library.sphericalBesselJ0,
+    formula: (x) => (x === 0 ? 1 : Math.abs(x) === Infinity ? 0 : Math.sin(x) / x),
+    ulps: 4,
+    values: { low: 0.1, high: 9 },
+    also: [0, 1e-3, -0.75, 40, 1 / 0, -1 / 0],
+  },
+  {
     name: "lgamma",
     compute: library.lgamma,
     formula: lgamma,

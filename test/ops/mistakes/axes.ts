@@ -34,8 +34,8 @@ export const axes = rowsOf("an axis out of range", ShapeError, [
   ["sum", ({ x }) => [x, { dim: 0.5 }], "got 0.5", outside],
   ["topk", ({ x }) => [x, 1, { dim: 2 }], "got 2", outside],
   ...each(
-    "median nanmedian nansum nanmean countNonzero aminmax stdMean diff trapezoid cumulativeTrapezoid cummax cummin " +
-      "logcumsumexp glu softmin",
+    "median nanmedian nansum nanmean nanmax nanmin countNonzero aminmax stdMean diff trapezoid " +
+      "cumulativeTrapezoid cummax cummin logcumsumexp glu softmin",
     ({ x }) => [x, { dim: 2 }],
     "got 2",
     outside,

@@ -356,7 +356,7 @@ export const shapes = rowsOf("shapes that do not fit", ShapeError, [
   ["sum", ({ x }) => [x, { dim: [0, 0] }], "dim [0, 0]", "names an axis twice"],
   ["multinomial", () => [cube(), 1], "got float32[1, 1, 2]", "expected [categories] or [rows, categories]"],
   ...each(
-    "amax amin max min argmax argmin",
+    "amax amin nanmax nanmin max min argmax argmin",
     () => [ones([0, 3]), { dim: 0 }],
     "float32[0, 3]",
     "expected at least one",

@@ -133,9 +133,18 @@ const reduced = (name: string, [x]: readonly Tensor[]): Tensor => {
 };
 
 export const reduction: readonly Walk[] = [
-  { names: reductions.groups.folds, operands: () => rows("float32"), compute: reduced, same: [["sum", "nansum"]] },
   {
-    names: ["sum", "nansum", "nancount"],
+    names: reductions.groups.folds,
+    operands: () => rows("float32"),
+    compute: reduced,
+    same: [
+      ["sum", "nansum"],
+      ["amax", "nanmax"],
+      ["amin", "nanmin"],
+    ],
+  },
+  {
+    names: ["sum", "nansum", "nancount", "nanmax", "nanmin"],
     operands: () => [shaped([5, 4], [Number.NaN, ...numbersOf(drawn("numbers", [19], { low: 1, high: 3 }))])],
     compute: reduced,
   },

@@ -9,6 +9,8 @@ import {
   max,
   mean,
   min,
+  nanmax,
+  nanmin,
   norm,
   prod,
   std,
@@ -169,6 +171,12 @@ const truth = (dtype: DType): DType => (dtype === "uint8" ? "uint8" : "bool");
 const larger = (a: number, b: number): number => (Number.isNaN(a) || a >= b ? a : b);
 const largest = (values: readonly number[]): number => values.reduce(larger);
 const smallest = (values: readonly number[]): number => -largest(values.map((value) => -value));
+/** The values that are not NaN; all of them if all are. */
+const numbersIn = (values: readonly number[]): readonly number[] => {
+  const numbers = values.filter((value) => !Number.isNaN(value));
+  return numbers.length > 0 ? numbers : values;
+};
+const withNaN = [3, Number.NaN, -1, 2, Number.NaN, Number.NaN, 5.5, 0.5, Number.NaN, -4, 7];
 
 function varianceOf(values: readonly number[], { correction = 1 }: Options, round: Round): number {
   if (values.length === 0) return Number.NaN;
@@ -300,6 +308,31 @@ testTable("reductions", [
   }),
   row("amax", { compute: amax, formula: largest, dtypes: everything, accuracy: exact, allowsEmpty: false }),
   row("amin", { compute: amin, formula: smallest, dtypes: everything, accuracy: exact, allowsEmpty: false }),
+  row("nanmax", {
+    compute: nanmax,
+    formula: (values) => largest(numbersIn(values)),
+    dtypes: everything,
+    accuracy: exact,
+    allowsEmpty: false,
+  }),
+  row("nanmin", {
+    compute: nanmin,
+    formula: (values) => smallest(numbersIn(values)),
+    dtypes: everything,
+    accuracy: exact,
+    allowsEmpty: false,
+  }),
+  ...Object.entries({ nanmax: { compute: nanmax, of: largest }, nanmin: { compute: nanmin, of: smallest } }).map(
+    ([name, { compute, of }]) =>
+      row(`${name} among NaN`, {
+        compute,
+        formula: (values) => of(numbersIn(values)),
+        accuracy: exact,
+        gradient: false,
+        allowsEmpty: false,
+        values: { list: withNaN },
+      }),
+  ),
   row("all", {
     compute: all,
     formula: (values) => Number(values.every((value) => value !== 0)),

@@ -17,10 +17,13 @@ const domains: Readonly<Record<string, Values>> = {
 };
 
 /** Functions that PyTorch has in another module, or under another name. */
-const elsewhere: Readonly<Record<string, string>> = { hardsigmoid: "nn.functional.hardsigmoid" };
+const elsewhere: Readonly<Record<string, string>> = {
+  hardsigmoid: "nn.functional.hardsigmoid",
+  sphericalBesselJ0: "special.spherical_bessel_j0",
+};
 
 /** Functions of floats without a gradient. */
-const constant = ["nextafter", "heaviside"];
+const constant = ["nextafter", "heaviside", "sphericalBesselJ0"];
 
 function named<T>(names: string, value: T): Record<string, T> {
   return Object.fromEntries(names.split(" ").map((name) => [name, value]));
