@@ -358,6 +358,16 @@ function further(): void {
       gradientsOf(() => library.pad(leaf([2, 4, 3], dtype), [1, 2, 0, 1], { mode }));
     gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
     gradientsOf(() => library.linalg.lu(matrix()).u);
+    library.linalg.lu(matrix().detach()).u.dataSync();
+    library.linalg.det(matrix()).dataSync();
+    library.linalg.slogdet(matrix()).logabsdet.dataSync();
+    library.linalg.matrixExp(matrix()).dataSync();
+    library.linalg.vander(library.ones([5], { dtype })).dataSync();
+    library.corrcoef(matrix().detach()).dataSync();
+    library.cov(matrix().detach()).dataSync();
+    library.trapezoid(matrix().detach()).dataSync();
+    library.cumulativeTrapezoid(matrix().detach(), { dim: 0 }).dataSync();
+    library.histc(matrix().detach()).dataSync();
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
     const { ld, pivots } = library.linalg.ldlFactor(matrix());
     library.linalg.ldlSolve(ld, pivots, library.ones([5, 3], { dtype })).dataSync();
