@@ -50,7 +50,7 @@ public:
 
   // Computes short slices in tiles although they are not adjacent: their sums are.
   void set_tile_of_sums() {
-    if (is_adjacent_ || scatter.size + scatter.length > most_together || copies_slices_) return;
+    if (is_adjacent_ || run_ < 2 || scatter.size + scatter.length > most_together || copies_slices_) return;
     tile_ = std::min(run_, slices_together);
     tiles_of_run_ = (run_ + tile_ - 1) / tile_;
     tiles_ = scatter.slices.count() / std::max<int64_t>(run_, 1) * tiles_of_run_;

@@ -368,6 +368,7 @@ function further(): void {
     library.trapezoid(matrix().detach()).dataSync();
     library.cumulativeTrapezoid(matrix().detach(), { dim: 0 }).dataSync();
     library.histc(matrix().detach()).dataSync();
+    library.histogram(library.rand([9], { dtype }), 3, { weight: library.rand([9], { dtype }) }).hist.dataSync();
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
     const { ld, pivots } = library.linalg.ldlFactor(matrix());
     library.linalg.ldlSolve(ld, pivots, library.ones([5, 3], { dtype })).dataSync();
@@ -378,6 +379,7 @@ function further(): void {
     reflections(dtype);
     gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
   }
+  library.mode(library.rand([1025])).indices.dataSync(); // longer slices are sorted
   library.arange(0, 9, { dtype: "int64" }).dataSync();
   library.linspace(0, 1, 9).dataSync();
   library
