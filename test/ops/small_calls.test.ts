@@ -269,6 +269,14 @@ onCpu("crossEntropy's mean and its gradient", () => {
   variable.requiresGrad = true;
   const value = o.crossEntropy(variable, index, { ignoreIndex });
   expectNear(value, [total(counted) / counted.length], dtype, "crossEntropy");
+  expectNear(o.crossEntropy(logits, index, { ignoreIndex }), numbers(value), dtype, "without a gradient");
+  expectNear(o.crossEntropy(logits, index, { ignoreIndex, reduction: "sum" }), [total(counted)], dtype, "sum");
+  const factors = range(classes).map(() => random.integer(1, 4));
+  const weight = toDType(tensor(factors), dtype) as Tensor;
+  const weighted = losses.flatMap((loss, at) => loss.map((each) => each * factors[targets[at]]));
+  const divisor = total(losses.flatMap((loss, at) => loss.map(() => factors[targets[at]])));
+  const mean = total(weighted) / divisor;
+  expectNear(o.crossEntropy(logits, index, { ignoreIndex, weight }), [mean], dtype, "weighted");
   if (counted.length === 0) return;
   const [gradient] = o.grad([value], [variable]);
   const expected = lines.flatMap((row, at) => {
