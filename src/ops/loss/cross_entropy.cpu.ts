@@ -1,18 +1,18 @@
 import type { Implementation } from "../../backend/backend.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { errorWithRange } from "../indexing/range.cpu.ts";
+import { checkRangeIfRecorded, errorWithRange } from "../indexing/range.cpu.ts";
 import { classSlices, firstPlane } from "./class_slices.ts";
 import { type CrossEntropyAttributes, crossEntropyCall, crossEntropyGradientCall } from "./primitive.ts";
 
 export const crossEntropyCpu: Implementation<CrossEntropyAttributes, [Tensor, Tensor, ...Tensor[]]> = {
   run({ operation, inputs, outputs, attributes }) {
     const [logits, targets, factors, factorSum] = inputs;
-    const size = logits.shape[attributes.axis];
+    const range = { operation, index: targets, size: logits.shape[attributes.axis], except: attributes.ignoreIndex };
+    checkRangeIfRecorded(range);
     const slices = classSlices([logits, targets, outputs[0]], attributes.axis);
     const values = { ...classValues([logits, targets], [factors, factorSum], attributes), slices };
     const status = crossEntropyCall.status(values, [logits, targets, factors, ...outputs]);
     if (status === 0) return;
-    const range = { operation, index: targets, size, except: attributes.ignoreIndex };
     throw errorWithRange(crossEntropyCall.error(operation, status), range);
   },
 };

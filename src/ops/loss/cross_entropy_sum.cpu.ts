@@ -7,7 +7,7 @@ import { definePrimitive } from "../../backend/primitive.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import { elementCount, rowMajorStrides } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { errorWithRange } from "../indexing/range.cpu.ts";
+import { checkRangeIfRecorded, errorWithRange } from "../indexing/range.cpu.ts";
 import { classSlices } from "./class_slices.ts";
 import { classValues } from "./cross_entropy.cpu.ts";
 import type { CrossEntropyCall } from "./options.ts";
@@ -24,13 +24,13 @@ const sumCpu: Implementation<SumAttributes, [Tensor, Tensor, ...Tensor[]], [Tens
   run({ operation, inputs, outputs: [result], attributes }) {
     const [logits, targets, factors, factorSum] = inputs;
     const { axis, isMean, ignoreIndex } = attributes;
+    const range = { operation, index: targets, size: logits.shape[axis], except: ignoreIndex };
+    checkRangeIfRecorded(range);
     using losses = new Tensor(targets.storage, targets.dtype, targets.shape, rowMajorStrides(targets.shape), 0);
     const slices = classSlices([logits, targets, losses], axis);
     const values = { ...classValues([logits, targets], [factors, factorSum], attributes), isMean, slices };
     const status = crossEntropySumCall.status(values, [logits, targets, factors, result]);
-    if (status === 0) return;
-    const range = { operation, index: targets, size: logits.shape[axis], except: ignoreIndex };
-    throw errorWithRange(crossEntropySumCall.error(operation, status), range);
+    if (status !== 0) throw errorWithRange(crossEntropySumCall.error(operation, status), range);
   },
 };
 
