@@ -20,6 +20,10 @@ namespace {
 
 using tuning::indexing::few_indices;
 
+// Slices that are not adjacent are computed together if they have few elements and indices, so that the call of a
+// kernel does not take longer than its loop.
+constexpr int64_t most_together = 32, slices_together = 64;
+
 // The operands of a call and the parameters of its kernels. A slice of the result has the length of a slice of x, or of
 // the source.
 class ScatterProblem {
@@ -28,7 +32,7 @@ public:
 
   template <class Block>
   ScatterProblem(const Block &block, Operands operands, ScatterOperand result_is_as)
-      : scatter{block.length, block.size, {}, block.slices, block.includes_self, false}, dtype_(block.dtype),
+      : scatter{block.length, block.size, {}, block.slices, block.includes_self, false, 0}, dtype_(block.dtype),
         index_dtype_(block.index_dtype), index_offset_(block.offsets[scatter_index]), operands_(operands) {
     for (int operand = 0; operand < 4; operand++) scatter.strides[operand] = block.strides[operand];
     x_ = operands.input(scatter_x, dtype_, block.offsets[scatter_x], extent(scatter_x, scatter.size));
@@ -41,6 +45,14 @@ public:
     run_ = scatter.slices.run_length();
     is_adjacent_ = is_adjacent;
     set_tile(scatter.size);
+  }
+
+  // Computes short slices in tiles although they are not adjacent: their sums are.
+  void set_tile_of_sums() {
+    if (is_adjacent_ || run_ < 2 || scatter.size + scatter.length > most_together || copies_slices_) return;
+    tile_ = std::min(run_, slices_together);
+    tiles_of_run_ = (run_ + tile_ - 1) / tile_;
+    tiles_ = scatter.slices.count() / std::max<int64_t>(run_, 1) * tiles_of_run_;
   }
 
   // `elements` is the number of elements or sums per slice that should stay in the caches. Contributions are read once,
@@ -149,6 +161,7 @@ void scatter(const ScatterBlock &block, Operands operands) {
   const Scattering way = block.way;
   ScatterProblem problem(block, operands, scatter_x);
   const int64_t size = problem.scatter.size;
+  problem.scatter.added = block.wraps ? size : 0;
   const bool is_wide = is_widened(way, problem.dtype());
   const ScatterSlices kernel =
       scatterings().slices[static_cast<int>(way)][static_cast<int>(problem.dtype())][problem.index_ordinal()];
@@ -156,7 +169,7 @@ void scatter(const ScatterBlock &block, Operands operands) {
   if (problem.copies_first(is_wide)) {
     if (!problem.copy_x_by_slices()) problem.copy_x();
     if (!is_wide) problem.set_tile(0);
-  }
+  } else if (is_wide) problem.set_tile_of_sums();
   problem.run(kernel, is_wide ? size : 0, problem.scatter.includes_self ? 0 : size);
 }
 

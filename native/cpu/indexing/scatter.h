@@ -22,6 +22,7 @@ struct ScatterBlock {
   NestBlock<4> slices;
   Name<Scattering> way;
   Flag includes_self;
+  Flag wraps; // whether negative indices count from the end
 };
 
 struct ScatterOthersBlock {
@@ -40,6 +41,9 @@ struct Scatter {
   bool includes_self; // if false, an element of x is kept only if no index selects it
   // Whether the result has x's elements already, so that only elements that an index selects are read and written.
   bool is_copied;
+  int64_t added; // to negative indices: `size` if they count from the end, else 0
+
+  int64_t place_of(int64_t index) const { return index + (index < 0 ? added : 0); }
 };
 
 // The addresses of the first of `count` slices. `sums` has room for a double per element of x, and `is_named` for a

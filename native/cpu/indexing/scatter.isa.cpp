@@ -44,7 +44,7 @@ template <class T, Scattering way> void put(State<T, way> &to, T value) {
   }
 }
 
-// Adjacent slices: their results, or the sums that become the results, are adjacent in memory.
+// Slices whose results, or the sums that become the results, are adjacent in memory.
 template <class T, class Index, Scattering way> class Slices {
   using S = State<T, way>;
   static constexpr bool is_wide = !std::is_same_v<S, T>;
@@ -95,8 +95,8 @@ private:
     const int64_t index_step = scatter_.strides[scatter_index], source_step = scatter_.strides[scatter_source],
                   size = scatter_.size;
     for (int64_t at = 0; at < scatter_.length; at++) {
-      const int64_t place = index[at * index_step];
-      if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+      const int64_t given = index[at * index_step], place = scatter_.place_of(given);
+      if (uint64_t(place) >= uint64_t(size)) return refuse(given);
       put_at<marks>(place, 0, source[at * source_step]);
     }
     return true;
@@ -108,13 +108,13 @@ private:
     const int64_t index_across = across_[scatter_index], size = scatter_.size;
     for (int64_t at = 0; at < scatter_.length; at++) {
       if (index_across == 0) {
-        const int64_t place = *index;
-        if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+        const int64_t place = scatter_.place_of(*index);
+        if (uint64_t(place) >= uint64_t(size)) return refuse(*index);
         put_row<marks>(place, row, source_across);
       } else {
         for (int64_t slice = 0; slice < part_.count; slice++) {
-          const int64_t place = index[slice * index_across];
-          if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+          const int64_t given = index[slice * index_across], place = scatter_.place_of(given);
+          if (uint64_t(place) >= uint64_t(size)) return refuse(given);
           put_at<marks>(place, slice, row[slice * source_across]);
         }
       }
@@ -142,7 +142,7 @@ private:
     for (int64_t at = 0; at < scatter_.length; at++, index += scatter_.strides[scatter_index]) {
       int64_t place = 0;
       for (int64_t slice = 0; slice < part_.count; slice++) {
-        if (slice == 0 || index_across != 0) place = index[slice * index_across];
+        if (slice == 0 || index_across != 0) place = scatter_.place_of(index[slice * index_across]);
         if (uint64_t(place) >= uint64_t(size)) return refuse(place);
         use(place, slice);
       }
@@ -170,19 +170,30 @@ private:
     });
   }
 
+  // A slice of adjacent elements is converted by a loop over vectors.
+  bool is_line(ScatterOperand operand) const { return part_.count == 1 && scatter_.strides[operand] == 1; }
+
   void begin() {
     const T *x = static_cast<const T *>(part_.x);
+    if (part_.is_named) std::fill_n(part_.is_named, scatter_.size * part_.count, false);
+    if (is_line(scatter_x) && step_ == 1) {
+      for (int64_t at = 0; at < scatter_.size; at++) states_[at] = state_of<S>(x[at]);
+      return;
+    }
     for (int64_t at = 0; at < scatter_.size; at++, x += scatter_.strides[scatter_x])
       for (int64_t slice = 0; slice < part_.count; slice++)
         states_[at * step_ + slice] = state_of<S>(x[slice * across_[scatter_x]]);
-    if (part_.is_named) std::fill_n(part_.is_named, scatter_.size * part_.count, false);
   }
 
   void finish() {
     T *out = static_cast<T *>(part_.out);
+    if (is_line(scatter_out)) {
+      for (int64_t at = 0; at < scatter_.size; at++) out[at] = store<T>(static_cast<Compute<T>>(states_[at]));
+      return;
+    }
     for (int64_t at = 0; at < scatter_.size; at++, out += scatter_.strides[scatter_out])
       for (int64_t slice = 0; slice < part_.count; slice++)
-        out[slice] = store<T>(static_cast<Compute<T>>(states_[at * part_.count + slice]));
+        out[slice * across_[scatter_out]] = store<T>(static_cast<Compute<T>>(states_[at * part_.count + slice]));
   }
 
   bool refuse(int64_t index) const {

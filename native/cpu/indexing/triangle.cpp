@@ -4,29 +4,35 @@
 #include "indexing.h"
 #include "triangle_indices.h"
 
-#include <cstring>
+#include <algorithm>
 
 using namespace orchard;
 
 namespace {
 // Writes a row: columns [first, last) are copied, the others are 0.
 template <class T> void write_row(const T *x, int64_t x_stride, T *out, int64_t columns, int64_t first, int64_t last) {
-  std::memset(static_cast<void *>(out), 0, first * sizeof(T));
-  for (int64_t column = first; column < last; column++) out[column] = x[column * x_stride];
-  std::memset(static_cast<void *>(out + last), 0, (columns - last) * sizeof(T));
+  std::fill(out, out + first, T{});
+  if (x_stride == 1) std::copy(x + first, x + last, out + first);
+  else
+    for (int64_t column = first; column < last; column++) out[column] = x[column * x_stride];
+  std::fill(out + last, out + columns, T{});
 }
 
 template <class T>
 void write_rows(const Nest<1> &rows, const char *x, char *out, int64_t columns, int64_t stride, int64_t diagonal,
                 bool lower) {
-  int64_t height = rows.shape[rows.rank - 1];
-  int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1));
+  const int64_t height = rows.shape[rows.rank - 1], below = rows.run_stride(0);
+  const int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1));
   parallel_for(rows.count(), grain, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; row++) {
-      int64_t edge = std::clamp<int64_t>(row % height + diagonal + (lower ? 1 : 0), 0, columns);
-      write_row(reinterpret_cast<const T *>(x) + rows.offset(0, row), stride,
-                reinterpret_cast<T *>(out) + row * columns, columns, lower ? 0 : edge, lower ? edge : columns);
-    }
+    for_each_run(rows, begin, end, [&](const int64_t (&offsets)[1], int64_t first, int64_t length) {
+      const T *from = reinterpret_cast<const T *>(x) + offsets[0];
+      T *to = reinterpret_cast<T *>(out) + first * columns;
+      const int64_t top = first % height + diagonal + (lower ? 1 : 0);
+      for (int64_t row = 0; row < length; row++, from += below, to += columns) {
+        const int64_t edge = std::clamp<int64_t>(top + row, 0, columns);
+        write_row(from, stride, to, columns, lower ? 0 : edge, lower ? edge : columns);
+      }
+    });
   });
 }
 

@@ -1,8 +1,10 @@
-// The functions "crossEntropy" and "crossEntropyGradient".
+// The functions "crossEntropy", "crossEntropySum" and "crossEntropyGradient".
 #include "cross_entropy.h"
 
 #include "../functions.h"
 #include "../indexing/indices.h"
+#include "../lanes.h"
+#include "../memory.h"
 #include "../parallel.h"
 #include "../streamed.h"
 #include "tuning.h"
@@ -114,13 +116,30 @@ template <class Use> void with_compute_type(DType dtype, Use &&use) {
   else use(float{});
 }
 
+// Calls use(offset of the slice's results, loss) for each slice, on several threads.
+template <class Use>
+void for_each_loss(const Call &call, const Slices<3> &slices, const Operands &operands, Use &&use) {
+  if (are_short(slices.length, slices.count()))
+    return for_each_short_block(call, slices, operands, [&](const ShortClasses &block, const auto &starts) {
+      ClassLoss found[most_short_slices];
+      short_cross_entropies().losses[static_cast<int>(call.dtype)](block, found);
+      for (int64_t slice = 0; slice < block.logits.count; slice++) use(starts[of_slices][slice], found[slice]);
+    });
+  const CrossEntropyKernel &kernel = cross_entropies().kernels[static_cast<int>(call.dtype)];
+  for_each_batch(call, slices, operands, [&](const ClassBatch &batch, const int64_t (&offsets)[3]) {
+    ClassLoss found[batch_slices];
+    kernel.losses(batch, found);
+    for (int64_t slice = 0; slice < batch.slices; slice++)
+      use(offsets[of_slices] + slice * slices.nest.run_stride(of_slices), found[slice]);
+  });
+}
+
 // Writes two arrays in the compute type, with one number per slice: the losses, and the weights of the targets' classes
 // (0 for an ignored target). Also writes log Σ exp(logits) as two planes: the largest logits, and the remaining
 // logarithms.
 void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
   const Slices<3> slices = block.slices;
   const Call call(block, slices, operands);
-  const CrossEntropyKernel &kernel = cross_entropies().kernels[static_cast<int>(call.dtype)];
   with_compute_type(call.dtype, [&](auto number) {
     using Number = decltype(number);
     const int64_t offset = slices.offsets[of_slices], count = slices.count();
@@ -128,24 +147,37 @@ void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
     Number *losses = operands.results<Number>(3, offset, extent);
     Number *used = operands.results<Number>(4, offset, extent);
     Number *log_sums = operands.results<Number>(5, offset, Extent(extent).along(2, count));
-    auto write = [&](int64_t at, const ClassLoss &found) {
+    for_each_loss(call, slices, operands, [&](int64_t at, const ClassLoss &found) {
       losses[at] = Number(found.loss);
       used[at] = Number(found.factor);
       log_sums[at] = Number(found.largest);
       log_sums[at + count] = Number(found.logarithm);
-    };
-    if (are_short(slices.length, count))
-      return for_each_short_block(call, slices, operands, [&](const ShortClasses &block, const auto &starts) {
-        ClassLoss found[most_short_slices];
-        short_cross_entropies().losses[static_cast<int>(call.dtype)](block, found);
-        for (int64_t slice = 0; slice < block.logits.count; slice++) write(starts[of_slices][slice], found[slice]);
-      });
-    for_each_batch(call, slices, operands, [&](const ClassBatch &batch, const int64_t (&offsets)[3]) {
-      ClassLoss found[batch_slices];
-      kernel.losses(batch, found);
-      for (int64_t slice = 0; slice < batch.slices; slice++)
-        write(offsets[of_slices] + slice * slices.nest.run_stride(of_slices), found[slice]);
     });
+  });
+}
+
+// Writes Σ losses, or with `is_mean` Σ losses / Σ weights of the targets' classes, in the compute type. The layout of
+// the results is that of an array with a number per slice, which holds each loss until all are known.
+void cross_entropy_sum(const CrossEntropySumBlock &block, Operands operands) {
+  Slices<3> slices = block.slices;
+  const Call call(block, slices, operands);
+  const Extent extent = slices.nest.extent(of_slices);
+  const int64_t count = slices.count();
+  if (slices.offsets[of_slices] != 0 || extent.low() != 0 || extent.high() >= std::max<int64_t>(count, 1))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a dense layout of the losses");
+  with_compute_type(call.dtype, [&](auto number) {
+    using Number = decltype(number);
+    Number *result = operands.results<Number>(3, 0, Extent());
+    Scratch<Number> losses(count), used(count);
+    Number *all = losses.data(), *weights = used.data();
+    for_each_loss(call, slices, operands, [=](int64_t at, const ClassLoss &found) {
+      all[at] = Number(found.loss);
+      weights[at] = Number(found.factor);
+    });
+    const double total = ORCHARD_ISA::summed(count, [=](int64_t i) { return double(all[i]); });
+    const double divisor =
+        block.is_mean ? ORCHARD_ISA::summed(count, [=](int64_t i) { return double(weights[i]); }) : 1;
+    *result = Number(total / divisor);
   });
 }
 
@@ -188,6 +220,7 @@ void cross_entropy_gradient(const CrossEntropyGradientBlock &block, Operands ope
 }
 
 ORCHARD_FUNCTION("crossEntropy", cross_entropy, CrossEntropyBlock, 6)
+ORCHARD_FUNCTION("crossEntropySum", cross_entropy_sum, CrossEntropySumBlock, 4)
 ORCHARD_FUNCTION("crossEntropyGradient", cross_entropy_gradient, CrossEntropyGradientBlock, 6)
 
 } // namespace

@@ -30,6 +30,11 @@ struct CrossEntropyBlock : ClassesBlock {
   SlicesBlock<3> slices; // logits, targets, and the results, which have one number per slice
 };
 
+struct CrossEntropySumBlock : ClassesBlock {
+  Flag is_mean;
+  SlicesBlock<3> slices; // logits, targets, and a dense array of one number per slice
+};
+
 struct CrossEntropyGradientBlock : ClassesBlock {
   SlicesBlock<5> slices; // logits, targets, log_sums, scales, gradient
 };

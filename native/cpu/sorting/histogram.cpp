@@ -1,13 +1,18 @@
-// The functions "histogram" and "bincount". Elements are divided into parts by the number of elements and bins only,
-// and the parts' sums are added in order, so results do not depend on the number of threads.
+// The functions "histogram", "evenHistogram", "bincount" and "integerExtent". Elements are divided into parts by the
+// number of elements and bins only, and the parts' sums are added in order, so results do not depend on the number of
+// threads.
 #include "histogram.h"
 
 #include "../indexing/indices.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "extents.h"
 #include "tuning.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
 
 using namespace orchard;
 
@@ -109,6 +114,73 @@ void bincount(const BincountBlock &block, Operands operands) {
           block.strides[2]);
 }
 
+// ---------------------------------------------------------------- intervals of equal width
+
+// The smallest and the largest element; NaN if there is a NaN. There may be none, as for the interval from 0 to 1.
+template <class T> std::pair<double, double> extent_of(const T *x, int64_t count, int64_t stride) {
+  if (count == 0) return {0, 1};
+  Compute<T> least = ORCHARD_ISA::load(x[0]), most = least;
+  bool has_nan = false;
+  for (int64_t i = 0; i < count; i++) {
+    const Compute<T> value = ORCHARD_ISA::load(x[i * stride]);
+    least = value < least ? value : least;
+    most = value > most ? value : most;
+    has_nan |= value != value;
+  }
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  return has_nan ? std::pair(nan, nan) : std::pair(double(least), double(most));
+}
+
+template <class T> void count_evenly(const EvenHistogramBlock &block, const Operands &operands) {
+  const DType dtype = block.dtype;
+  const int64_t count = block.count, bins = block.bins, stride = block.stride;
+  check_sizes(count, bins);
+  const T *x = operands.inputs<T>(0, block.offset, Extent().along(count, stride));
+  T *hist = operands.results<T>(1, 0, Extent(bins));
+  T *edges = operands.results<T>(2, 0, Extent(bins + 1));
+  double *bounds = operands.results<double>(3, 0, Extent(2));
+  auto [first, last] =
+      block.has_range ? std::pair<double, double>(block.first, block.last) : extent_of(x, count, stride);
+  bounds[0] = first, bounds[1] = last;
+  if (!(std::isfinite(first) && std::isfinite(last) && first <= last)) return;
+  const double margin = first < last ? 0 : double(block.margin), from = first - margin, to = last + margin;
+  for (int64_t bin = 0; bin <= bins; bin++) {
+    const double edge = bin == bins ? to : from + (to - from) * double(bin) / double(bins);
+    edges[bin] = ORCHARD_ISA::store<T>(static_cast<Compute<T>>(edge));
+  }
+  Scratch<int64_t> counts(bins);
+  add_all(dtype, DType::int64, {x, edges, nullptr, stride, 1, 0, 0, count, bins, true, nullptr},
+          reinterpret_cast<char *>(counts.data()), 1);
+  for (int64_t bin = 0; bin < bins; bin++)
+    hist[bin] = ORCHARD_ISA::store<T>(static_cast<Compute<T>>(counts.data()[bin]));
+}
+
+void even_histogram(const EvenHistogramBlock &block, Operands operands) {
+  const DType dtype = block.dtype;
+  if (dtype == DType::float64) count_evenly<double>(block, operands);
+  else if (dtype == DType::float32) count_evenly<float>(block, operands);
+  else if (dtype == DType::float16) count_evenly<Float16>(block, operands);
+  else if (dtype == DType::bfloat16) count_evenly<BFloat16>(block, operands);
+  else fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected elements of floats");
+}
+
+void integer_extent(const IntegerExtentBlock &block, Operands operands) {
+  const int64_t count = block.count, stride = block.stride;
+  double *found = operands.results<double>(1, 0, Extent(2));
+  if (count < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected at least one integer");
+  with_indices(operands, 0, block.dtype, block.offset, Extent().along(count, stride), [&](auto *x) {
+    auto least = x[0], most = x[0];
+    for (int64_t i = 0; i < count; i++) {
+      const auto value = x[i * stride];
+      least = value < least ? value : least;
+      most = value > most ? value : most;
+    }
+    found[0] = double(least), found[1] = double(most);
+  });
+}
+
+ORCHARD_FUNCTION("evenHistogram", even_histogram, EvenHistogramBlock, 4)
+ORCHARD_FUNCTION("integerExtent", integer_extent, IntegerExtentBlock, 2)
 ORCHARD_FUNCTION("histogram", histogram, HistogramBlock, 4)
 ORCHARD_FUNCTION("bincount", bincount, BincountBlock, 3)
 

@@ -4,7 +4,7 @@
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../parallel.h"
-#include "keys.h"
+#include "entries.h"
 #include "tuning.h"
 
 #include <algorithm>
@@ -15,16 +15,6 @@ using namespace orchard::ORCHARD_ISA;
 namespace {
 
 using tuning::sorting::median_elements;
-
-// An element's key, and its index to order equal elements. 32-bit keys and indices share a word, which compares faster.
-struct KeyAndIndex {
-  uint64_t key, index;
-  bool operator<(const KeyAndIndex &other) const { return key != other.key ? key < other.key : index < other.index; }
-};
-inline void set(uint64_t &entry, uint64_t key, uint64_t index) { entry = key << 32 | index; }
-inline void set(KeyAndIndex &entry, uint64_t key, uint64_t index) { entry = {key, index}; }
-inline int64_t index_in(uint64_t entry) { return int64_t(entry & 0xffffffff); }
-inline int64_t index_in(const KeyAndIndex &entry) { return int64_t(entry.index); }
 
 // Returns the index of the middle element. NaN has the largest key.
 template <class Entry, class T>

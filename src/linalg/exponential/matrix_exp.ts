@@ -24,6 +24,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf, mT, squareOperand } from "../matrices.ts";
+import { isSmall, smallExponential } from "./small.cpu.ts";
 import { type Degree, planOf, taylor } from "./taylor.ts";
 
 /**
@@ -79,6 +80,7 @@ function ofBatch(a: Tensor): Tensor {
   if (examples) return batched(ofBatch(allExamples(a)), 0, examples.level);
   const { batch, rows } = matricesOf(a);
   if (a.size === 0) return clone(a);
+  if (isSmall(a)) return smallExponential(a);
   const all = reshape(a, [batch, rows, rows]);
   const plans = Array.from(oneNorms(all).dataSync() as ArrayLike<number>, (norm) => planOf(norm, a.dtype));
   const order = [...plans.keys()].sort(

@@ -26,9 +26,13 @@ const norms: Readonly<Record<"float32" | "float64", readonly number[]>> = {
   ],
 };
 
+/** Returns the largest norm for the polynomial of each degree. */
+export const limitsOf = (dtype: DType): readonly number[] =>
+  norms[realDType(dtype) === "float64" ? "float64" : "float32"];
+
 /** Chooses the polynomial for a norm, and the number of times to halve the matrix first. */
 export function planOf(norm: number, dtype: DType): { degree: Degree; squarings: number } {
-  const limits = norms[realDType(dtype) === "float64" ? "float64" : "float32"];
+  const limits = limitsOf(dtype);
   const at = limits.findIndex((limit) => norm <= limit);
   if (at >= 0) return { degree: degrees[at], squarings: 0 };
   return { degree: 18, squarings: Number.isFinite(norm) ? Math.ceil(Math.log2(norm / lastElement(limits))) : 0 };
@@ -56,6 +60,9 @@ const x6 = (11 * (-9 + root)) / (5040 * x3);
 const x7 = (89 - root) / (5040 * x3 ** 2);
 const y2 = (857 - 58 * root) / 630;
 
+/** The coefficients of the polynomial of degree 8; see {@link degree8}. A cpu kernel reads them in this order. */
+export const factors8 = [x1, x2, x4, x5, x6, x7, y2] as const;
+
 function degree8(one: Tensor, a: Tensor, a2: Tensor): Tensor {
   const a4 = matmul(a2, combined([x1, x2], [a, a2]));
   const a8 = matmul(combined([x3, 1], [a2, a4]), combined([x4, x5, x6, x7], [one, a, a2, a4]));
@@ -63,7 +70,7 @@ function degree8(one: Tensor, a: Tensor, a2: Tensor): Tensor {
 }
 
 /** The coefficients of 1, A, A² and A³. */
-const factors12 = [
+export const factors12 = [
   [9.0198e-16, 0.4693211759541824, -0.20099424927047285, -0.04623946134063072],
   [5.315978957598713, 1.1992679041713223, 0.01179296240992997, 0.01108844528519168],
   [0.18188869982170436, 0.05502798439925399, 0.09351590770535415, 0.006107005288980582],
@@ -80,7 +87,7 @@ function degree12(powers: readonly Tensor[]): Tensor {
 }
 
 /** The coefficients of 1, A, A², A³ and A⁶. */
-const factors18 = [
+export const factors18 = [
   [0, -0.10036558103014462, -0.00802924648241157, -0.00089213849804573, 0],
   [0, 0.3978497494996451, 1.3678377846041172, 0.49828962252538267, -0.0006378981945947233],
   [-10.967639605296206, 1.680158138789062, 0.05717798464788655, -0.0069821012248805206, 0.00003349750170860705],

@@ -1,5 +1,6 @@
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { lastElement } from "../../core/collections.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { conjugate } from "../../ops/complex/part.ts";
@@ -18,11 +19,12 @@ import { diagonal } from "../../ops/view/diagonal.ts";
 import { embed } from "../../ops/view/embed.ts";
 import { expand } from "../../ops/view/expand.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import { type DType, isComplex, type RealOf, realDType } from "../../tensor/dtype.ts";
+import { type DType, isComplex, type RealDType, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { epsilonOf, squareOperand } from "../matrices.ts";
 import { factorize, type LuFactors, permuteRows, unitLower } from "./factor.ts";
+import { determinantOf, logarithmOf } from "./results.cpu.ts";
 import { solveFactored } from "./solve.ts";
 
 /** Determinants as signs and logarithms of absolute values. */
@@ -105,9 +107,9 @@ export function logdet(...values: unknown[]): Tensor {
 
 function signedLog(operation: string, a: Tensor): SignedLog {
   const { lu, pivots } = noGrad(() => factorize(operation, a, true));
-  const pivotValues = diagonalOf(lu);
-  const determinantSign = noGrad(() => mul(parity(pivots, realDType(a.dtype)), prod(sign(pivotValues), { dim: -1 })));
-  const logabsdet = noGrad(() => sum(log(abs(pivotValues)), { dim: -1 }));
+  const { sign: determinantSign, logabsdet } = noGrad(() =>
+    hasNative(lu, pivots) ? logarithmOf(lu, pivots) : composedLogarithm(lu, pivots),
+  );
   const inverseOf = (x: Tensor, scale: Tensor, factors: LuFactors): Tensor =>
     solveFactored(operation, x, scaledIdentity(scale, x), { ...factors, adjoint: true });
   if (!isComplex(a.dtype))
@@ -126,6 +128,17 @@ function signedLog(operation: string, a: Tensor): SignedLog {
       "none",
     );
   return { sign: determinantSign, logabsdet };
+}
+
+/** Whether one native call computes determinants from these factors. */
+const hasNative = (lu: Tensor, pivots: Tensor): boolean => !isComplex(lu.dtype) && fusesOnCpu(lu, pivots);
+
+function composedLogarithm(lu: Tensor, pivots: Tensor<"int32">): { sign: Tensor; logabsdet: Tensor<RealDType> } {
+  const pivotValues = diagonalOf(lu);
+  return {
+    sign: mul(parity(pivots, realDType(lu.dtype)), prod(sign(pivotValues), { dim: -1 })),
+    logabsdet: sum(log(abs(pivotValues)), { dim: -1 }),
+  };
 }
 
 /**
@@ -152,7 +165,11 @@ function scaledIdentity(scalars: Tensor, like: Tensor): Tensor {
 
 /** The determinant of A = P L U. The gradient flows to A. */
 function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
-  const result = noGrad(() => mul(parity(pivots, realDType(a.dtype)), prod(diagonalOf(lu), { dim: -1 })));
+  const result = noGrad(() =>
+    hasNative(lu, pivots)
+      ? determinantOf(lu, pivots)
+      : mul(parity(pivots, realDType(a.dtype)), prod(diagonalOf(lu), { dim: -1 })),
+  );
   record("det", [a], [result], [a, lu, pivots], ([gradient], [savedA, factors, swaps]) => [
     savedA.size === 0 ? savedA : cofactors(gradient, savedA, { lu: factors, pivots: swaps }),
   ]);

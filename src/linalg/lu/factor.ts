@@ -1,5 +1,6 @@
 import { record } from "../../autograd/record.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
@@ -16,7 +17,7 @@ import { cat } from "../../ops/join/cat.ts";
 import { plainMatmul as matmul } from "../../ops/matmul/plain_matmul.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkInfo } from "../info.ts";
@@ -26,6 +27,7 @@ import { luFactorCpu, luPermutationCpu } from "./lu.cpu.ts";
 import { luFactorMetal, luPermutationMetal } from "./lu.metal.ts";
 import { luFactorReference, luPermutationReference } from "./lu.reference.ts";
 import type { LuFactorAttributes, LuPermutationAttributes } from "./primitive.ts";
+import { partsOf } from "./results.cpu.ts";
 
 const factorPrimitive = definePrimitive<LuFactorAttributes>({
   name: "luFactor",
@@ -94,6 +96,7 @@ export function lu(...values: unknown[]): Lu {
   const { a, pivot } = luParameters(values);
   const factors = factorize("lu", matrixOperand("lu", a), pivot);
   factors.info.dispose();
+  if (!isComplex(a.dtype) && fusesOnCpu(factors.lu)) return partsInDType(factors, pivot, a.dtype);
   const [rows, columns] = tupleOf(factors.lu.shape.slice(-2), 2);
   const size = Math.min(rows, columns);
   const p = pivot ? permutationMatrix(factors.pivots, rows, a.dtype) : zeros([0], { dtype: a.dtype });
@@ -103,6 +106,13 @@ export function lu(...values: unknown[]): Lu {
     l: toDType(unitLower(narrow(factors.lu, -1, 0, size)), a.dtype),
     u: toDType(triu(narrow(factors.lu, -2, 0, size)), a.dtype),
   };
+}
+
+function partsInDType(factors: LuFactors, pivot: boolean, dtype: DType): Lu {
+  const { p, l, u } = partsOf(factors.lu, factors.pivots, pivot);
+  factors.lu.dispose();
+  factors.pivots.dispose();
+  return { p: toDType(p, dtype), l: toDType(l, dtype), u: toDType(u, dtype) };
 }
 
 /**

@@ -11,6 +11,8 @@ import { unsqueeze } from "../../ops/view/squeeze.ts";
 import { type DType, hasGradients } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { hasVanderKernel, vanderOf } from "./vander.cpu.ts";
 
 /** Options of {@link vander}. */
 export interface VanderOptions {
@@ -36,6 +38,7 @@ export function vander(...values: unknown[]): Tensor {
   if (x.dtype === "bool") throw new DTypeError("vander", "bool", `expected numbers, got ${x.describe()}`);
   if (n < 2) throw new ArgumentError("vander", "invalidOption", `expected n to be at least 2, got ${n}`);
   const numbers = hasGradients(x.dtype) ? x : toDType(x, "int64");
+  if (hasVanderKernel(numbers)) return tidy(() => vanderOf(numbers, n));
   const factors = expand(unsqueeze(numbers, -1), [...x.shape, n - 1]);
   return cat([ones([...x.shape, 1], { dtype: numbers.dtype }), cumprod(factors, -1)], -1);
 }

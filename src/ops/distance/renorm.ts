@@ -1,9 +1,10 @@
 import { underName } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis as axisKind } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import { computationDType, type DType } from "../../tensor/dtype.ts";
+import { computationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -15,6 +16,7 @@ import { where } from "../elementwise/where.ts";
 import { norm } from "../reduction/norm.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { axisOf } from "../view/slice.ts";
+import { renormed } from "./renorm.cpu.ts";
 
 /** Added to the norms by which slices are divided, as in PyTorch. */
 const EPS = 1e-7;
@@ -42,6 +44,7 @@ export function renorm(...values: unknown[]): Tensor {
   const others = x.shape.map((_, other) => other).filter((other) => other !== axis);
   return underName("renorm", () =>
     tidy(() => {
+      if (isFloat(x.dtype) && fusesOnCpu(x)) return renormed(x, { axis, order: p, largest: maxnorm, eps: EPS });
       const wide = toDType(input, computationDType(x.dtype));
       const norms = norm(wide, { p, dim: others, keepdim: true });
       const factors = where(gt(norms, maxnorm), div(maxnorm, add(norms, EPS)), 1);

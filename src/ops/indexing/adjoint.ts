@@ -56,7 +56,7 @@ const scatterOthersPrimitive = definePrimitive<ScatterOthersAttributes>({
 });
 
 /** Describes how a call's indices may be negative, for errors. */
-export type IndexSource = Pick<IndexAttributes, "isSigned" | "wraps">;
+export type IndexSource = Pick<IndexAttributes, "axes" | "isSigned" | "wraps">;
 
 /** Computes `gather`. Elements of `x` outside the index's sizes on the other axes are ignored. */
 export function gatherAlong<D extends DType>(
@@ -94,10 +94,11 @@ export function scatterAddAlong<D extends DType>(
   using used = leadingPart(source, index.shape);
   const output = scattered(x, index, used, { ...summed, operation, dim: axis, ...from });
   const { shape } = source;
-  record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => [
-    gradient,
-    needs[1] ? paddedTo(gatherAlong("gather", gradient, saved, axis), shape) : null,
-  ]);
+  record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => {
+    if (!needs[1]) return [gradient, null];
+    const places = from.wraps ? fromTheFront(operation, saved, gradient.shape[axis]) : saved;
+    return [gradient, paddedTo(gatherAlong("gather", gradient, places, axis), shape)];
+  });
   return output;
 }
 

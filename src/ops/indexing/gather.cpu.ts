@@ -1,14 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { collapse } from "../../tensor/shape.ts";
-import { Tensor } from "../../tensor/tensor.ts";
-import type { IndexDType } from "./indices.ts";
-import { checkSignedRange } from "./places.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { gatherCall, type IndexAttributes } from "./primitive.ts";
-import { errorWithRange } from "./range.cpu.ts";
-
-const vectorOf = ({ storage, dtype, shape, strides, offset }: Tensor, dim: number): Tensor =>
-  new Tensor(storage, dtype, [shape[dim]], [strides[dim]], offset);
+import { indexRefusal } from "./wrapped_range.cpu.ts";
 
 export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, index], outputs: [output], attributes }) {
@@ -28,13 +23,6 @@ export const gatherCpu: Implementation<IndexAttributes, [Tensor, Tensor], [Tenso
       operands,
     );
     if (status === 0) return;
-    const { wraps: _, ...caller } = attributes;
-    const error = gatherCall.error(operation, status);
-    if (wraps) {
-      // an index that is broadcast along the other axes is reported as the vector that it is
-      const places = attributes.axes ? vectorOf(index, dim) : index;
-      checkSignedRange(operation, places as Tensor<IndexDType>, size);
-    }
-    throw errorWithRange(error, { ...caller, index, size });
+    throw indexRefusal(gatherCall.error(operation, status), index, size, attributes);
   },
 };

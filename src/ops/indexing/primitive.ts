@@ -17,7 +17,7 @@ export interface IndexAttributes {
   /** See `IndexRange`. */
   readonly axes?: readonly number[];
   readonly isSigned?: boolean;
-  /** For `gather` on cpu and reference: whether negative indices count from the end. */
+  /** For `gather` and `scatter` on cpu and reference: whether negative indices count from the end. */
   readonly wraps?: boolean;
 }
 
@@ -75,12 +75,11 @@ const scatterFields = {
   slices: nest(4),
 };
 
-export const scatterCall = cpuCall("scatter", { ...scatterFields, way: oneOf(scatterings), includesSelf: flag }, [
-  "x",
-  "index",
-  "source",
-  "output",
-]);
+export const scatterCall = cpuCall(
+  "scatter",
+  { ...scatterFields, way: oneOf(scatterings), includesSelf: flag, wraps: flag },
+  ["x", "index", "source", "output"],
+);
 
 /** The strides and the nest are for x, index, source and output. The output has the source's layout. */
 export const scatterOthersCall = cpuCall("scatterOthers", { ...scatterFields, includesSelf: flag }, [

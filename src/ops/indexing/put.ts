@@ -1,6 +1,8 @@
 /** Elements replaced at row-major positions, or where a mask is true. */
 import { noGrad } from "../../autograd/modes.ts";
+import { capturing } from "../../backend/capture.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -65,8 +67,9 @@ export function put(...values: unknown[]): Tensor {
     tidy(() => {
       const along = accumulate ? scatterAddAlong : scatterAlong;
       const flat = <D extends DType>(each: Tensor<D>): Tensor<D> => (each.rank === 1 ? each : flatten(each));
-      const places = fromTheFront("put", flat(index), x.size);
-      const result = along("put", flat(x), places, flat(source), 0, signed);
+      const wraps = firstBackend() === "cpu" && capturing() === undefined;
+      const places = wraps ? flat(index) : fromTheFront("put", flat(index), x.size);
+      const result = along("put", flat(x), places, flat(source), 0, wraps ? { wraps } : signed);
       return x.rank === 1 ? result : reshape(result, x.shape);
     }),
   );

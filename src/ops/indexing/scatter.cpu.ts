@@ -1,5 +1,4 @@
 import type { Implementation } from "../../backend/backend.ts";
-import type { OrchardError } from "../../core/errors.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -10,15 +9,16 @@ import {
   scatterCall,
   scatterOthersCall,
 } from "./primitive.ts";
-import { errorWithRange } from "./range.cpu.ts";
+import { indexRefusal } from "./wrapped_range.cpu.ts";
 
 export const scatterCpu: Implementation<ScatterAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, index, source], outputs: [output], attributes }) {
-    const { operation, way, includesSelf } = attributes;
+    const { operation, way, includesSelf, wraps = false } = attributes;
     const operands = [x, index, source, output];
-    const block = Object.assign(slicesOf(operands, attributes), { way, includesSelf });
+    const block = Object.assign(slicesOf(operands, attributes), { way, includesSelf, wraps });
     const status = scatterCall.status(block, operands);
-    if (status !== 0) throw refusal(scatterCall.error(operation, status), operands, attributes);
+    if (status !== 0)
+      throw indexRefusal(scatterCall.error(operation, status), index, x.shape[attributes.dim], attributes);
   },
 };
 
@@ -28,7 +28,8 @@ export const scatterOthersCpu: Implementation<ScatterOthersAttributes, [Tensor, 
     const operands = [x, index, source, output];
     const block = { ...slicesOf(operands, attributes), includesSelf };
     const status = scatterOthersCall.status(block, operands);
-    if (status !== 0) throw refusal(scatterOthersCall.error(operation, status), operands, attributes);
+    if (status !== 0)
+      throw indexRefusal(scatterOthersCall.error(operation, status), index, x.shape[attributes.dim], attributes);
   },
 };
 
@@ -46,6 +47,3 @@ function slicesOf(operands: readonly Tensor[], { dim }: IndexAttributes) {
     slices: collapse(x.shape.with(dim, 1), all),
   };
 }
-
-const refusal = (error: OrchardError, [x, index]: readonly Tensor[], { operation, dim, axes }: IndexAttributes) =>
-  errorWithRange(error, { operation, index: index, size: x.shape[dim], axes });

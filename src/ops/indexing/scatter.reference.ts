@@ -46,9 +46,10 @@ export const scatterOthersReference: Implementation<ScatterOthersAttributes> = {
 
 /** For each element of the source in row-major order, the position of the element of x that its index selects. */
 function targetsOf({ inputs: [x, index, source], attributes }: OperationCall<IndexAttributes>): readonly number[] {
-  const { operation, dim, axes, isSigned } = attributes;
-  checkRange({ operation, index: index, size: x.shape[dim], axes, isSigned });
-  const indices = toIntegers(index);
+  const { operation, dim, axes, isSigned, wraps = false } = attributes;
+  const size = x.shape[dim];
+  checkRange({ operation, index, size, axes, isSigned, wraps });
+  const indices = toIntegers(index).map((place) => (wraps && place < 0n ? place + BigInt(size) : place));
   const strides = rowMajorStrides(x.shape);
   const targets = new Array<number>(indices.length);
   forEachIndex(source.shape, [{ strides: strides.with(dim, 0), offset: 0 }], ([offset], element) => {

@@ -20,6 +20,7 @@ import { reshape } from "../view/reshape.ts";
 import { gatherAlong, type IndexSource, paddedTo, scatterAddAlong, scattered } from "./adjoint.ts";
 import { type IndexOptions, withAxisFirst } from "./gather.ts";
 import { anIndex, checkIndexShape, checkSomethingToName, type IndexDType } from "./indices.ts";
+import { fromTheFront } from "./places.ts";
 import { checkSourceDType, checkSourceShape } from "./scatter_add.ts";
 
 /**
@@ -82,7 +83,7 @@ export function scatterAlong<D extends DType>(
   const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true, ...from });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => {
-    const savedIndex = saved;
+    const savedIndex = from.wraps ? fromTheFront(operation, saved, gradient.shape[axis]) : saved;
     const { winners, isWinner } = winnersOf(operation, savedIndex, gradient.shape, axis);
     const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient, savedIndex, axis), 0) : null;
     return [needs[0] ? where(lt(winners, 0n), gradient, 0) : null, taken ? paddedTo(taken, shape) : null];

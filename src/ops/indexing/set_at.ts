@@ -1,5 +1,7 @@
 /** Assignment to indexed elements: the counterpart of `at`. */
+import { capturing } from "../../backend/capture.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, listOf } from "../../core/kinds.ts";
 import { type Given, type Kind, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -161,6 +163,8 @@ function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool
 function replacedSlices(operation: string, x: Tensor, index: Tensor<IndexDType>, written: Tensor): Tensor {
   const source = broadcastTo(operation, written, x.shape.with(0, index.size));
   checkSomethingToName(operation, index, x.shape[0]);
+  if (firstBackend() === "cpu" && capturing() === undefined)
+    return scatterAlong(operation, x, alongAxis(index, source, 0), source, 0, { wraps: true, axes: [0] });
   const places = fromTheFront(operation, index, x.shape[0]);
   return scatterAlong(operation, x, alongAxis(places, source, 0), source, 0);
 }

@@ -1,17 +1,19 @@
 import type { Implementation } from "../../backend/backend.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { checkRangeOnCpu } from "../indexing/range.cpu.ts";
+import { checkRangeIfRecorded, errorWithRange } from "../indexing/range.cpu.ts";
 import { classSlices, firstPlane } from "./class_slices.ts";
 import { type CrossEntropyAttributes, crossEntropyCall, crossEntropyGradientCall } from "./primitive.ts";
 
 export const crossEntropyCpu: Implementation<CrossEntropyAttributes, [Tensor, Tensor, ...Tensor[]]> = {
   run({ operation, inputs, outputs, attributes }) {
     const [logits, targets, factors, factorSum] = inputs;
-    const size = logits.shape[attributes.axis];
-    checkRangeOnCpu({ operation, index: targets, size, except: attributes.ignoreIndex });
+    const range = { operation, index: targets, size: logits.shape[attributes.axis], except: attributes.ignoreIndex };
+    checkRangeIfRecorded(range);
     const slices = classSlices([logits, targets, outputs[0]], attributes.axis);
     const values = { ...classValues([logits, targets], [factors, factorSum], attributes), slices };
-    crossEntropyCall(operation, values, [logits, targets, factors, ...outputs]);
+    const status = crossEntropyCall.status(values, [logits, targets, factors, ...outputs]);
+    if (status === 0) return;
+    throw errorWithRange(crossEntropyCall.error(operation, status), range);
   },
 };
 
@@ -29,7 +31,8 @@ export const crossEntropyGradientCpu: Implementation<
   },
 };
 
-const classValues = (
+/** The fields that all calls share. */
+export const classValues = (
   [logits, targets]: readonly [Tensor, Tensor],
   [factors, factorSum]: readonly [Tensor | undefined, Tensor | undefined],
   { axis, ignoreIndex, labelSmoothing }: CrossEntropyAttributes,

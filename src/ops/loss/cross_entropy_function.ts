@@ -18,6 +18,8 @@ import { crossEntropyCpu, crossEntropyGradientCpu } from "./cross_entropy.cpu.ts
 import { crossEntropyGradientMetal, crossEntropyMetal } from "./cross_entropy.metal.ts";
 import { crossEntropyGradientReference, crossEntropyReference } from "./cross_entropy.reference.ts";
 import { fromClasses } from "./cross_entropy_composed.ts";
+import { fusesSum, summedCrossEntropy } from "./cross_entropy_sum.cpu.ts";
+import { hasMeanKernel, meanOf } from "./mean.cpu.ts";
 import type { CrossEntropyCall } from "./options.ts";
 import type { CrossEntropyAttributes } from "./primitive.ts";
 
@@ -43,6 +45,7 @@ export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, c
   const attributes: CrossEntropyAttributes = { axis, ignoreIndex, labelSmoothing };
   const dtype = accumulationDType(logits.dtype);
   const factors = weight ? noGrad(() => factorsOf(weight, dtype)) : [];
+  if (fusesSum(logits, targets, call)) return toDType(summedCrossEntropy(logits, targets, factors, call), logits.dtype);
   const spec = { shape: targets.shape, dtype };
   const inputs = [logits, targets, ...factors];
   const specs = [spec, spec, { ...spec, shape: [2, ...spec.shape] }] as const;
@@ -72,6 +75,7 @@ function factorsOf(weight: Tensor, dtype: "float64" | "float32"): Tensor[] {
 /** Returns the reduced losses and, for a mean, the divisor. */
 function reduce(losses: Tensor, used: Tensor, { reduction }: CrossEntropyCall): { output: Tensor; divisor?: Tensor } {
   if (reduction === "none") return { output: losses };
+  if (reduction === "mean" && hasMeanKernel(losses, used)) return meanOf(losses, used);
   const total = sum(losses);
   if (reduction === "sum") return { output: total };
   const divisor = sum(used);

@@ -123,6 +123,13 @@ export const crossEntropyCall = cpuCall("crossEntropy", { ...classFields, slices
   "logSums",
 ]);
 
+/** The third operand of the slices is a dense array with one number for each slice. */
+export const crossEntropySumCall = cpuCall(
+  "crossEntropySum",
+  { ...classFields, isMean: flag, slices: slices(CLASS_OPERANDS) },
+  ["logits", "targets", "factors", "result"],
+);
+
 export const crossEntropyGradientCall = cpuCall(
   "crossEntropyGradient",
   { ...classFields, slices: slices(CLASS_GRADIENT_OPERANDS) },

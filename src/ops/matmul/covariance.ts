@@ -15,6 +15,7 @@ import {
 import { aTensor } from "../../tensor/kinds.ts";
 import { promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { conjugate } from "../complex/part.ts";
 import { complexOf, imag, real } from "../complex/parts.ts";
 import { toDType } from "../copy/cast.ts";
@@ -28,6 +29,7 @@ import { diagonal } from "../view/diagonal.ts";
 import { transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
+import { fusesCovariance, rowCovariances } from "./covariance.cpu.ts";
 import { plainMatmul as matmul } from "./plain_matmul.ts";
 
 /** Options of {@link cov}. */
@@ -90,6 +92,10 @@ export function corrcoef(...values: unknown[]): Tensor {
   const { x } = corrcoefParameters(values);
   const dtype = hasGradients(x.dtype) ? x.dtype : "float32";
   const wide = x.dtype === "bool" ? x : toDType(x, computationDType(dtype));
+  if (x.rank === 2 && x.shape[0] > 1 && fusesCovariance(wide)) {
+    const correlation = { divisor: 1, isCorrelation: true };
+    return tidy(() => toDType(squeeze(rowCovariances("corrcoef", wide, correlation)), dtype));
+  }
   const c = covariances("corrcoef", wide, { correction: 1, fweights: undefined, aweights: undefined });
   if (c.rank === 0) return toDType(div(c, c), dtype);
   const deviation = sqrt(real(diagonal(c)));
@@ -127,6 +133,10 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
       "expected weights whose sum is not 0, since means are divided by it",
     );
   const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values);
+  if (!w && fusesCovariance(rows)) {
+    const attributes = { divisor: Math.max(0, n - correction), isCorrelation: false };
+    return tidy(() => toDType(squeeze(rowCovariances(operation, rows, attributes)), target));
+  }
   const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }), total ?? n);
   const centered = sub(rows, mean);
   const products = matmul(weighted(centered), conjugate(transpose(centered, 0, 1)));

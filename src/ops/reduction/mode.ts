@@ -24,6 +24,7 @@ import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
 import { squeeze } from "../view/squeeze.ts";
 import { argmax, type ValuesAndIndices } from "./extrema.ts";
+import { fusesMode, modePlaces } from "./order.cpu.ts";
 import type { OrderOptions } from "./order.ts";
 
 /**
@@ -70,6 +71,7 @@ const modeParameters = parameters("mode", {
 
 /** After sorting, equal elements form runs. Returns the last index of the first longest run. */
 function placesOfModes(x: Tensor, axis: number): Tensor<"int64"> {
+  if (fusesMode(x, axis)) return modePlaces(x, axis);
   const size = x.shape[axis];
   const { values, indices } = sort(x, { dim: axis });
   if (firstBackend() === "cpu") return indicesOf("mode", values, indices, axis);

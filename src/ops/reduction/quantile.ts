@@ -24,6 +24,7 @@ import { flatten } from "../view/flatten.ts";
 import { movedim } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { any } from "./logic.ts";
+import { fusesQuantile, quantilesAlong } from "./order.cpu.ts";
 import type { OrderOptions } from "./order.ts";
 import { floatOperand } from "./reduce.ts";
 import { sum } from "./sum.ts";
@@ -129,6 +130,16 @@ function quantilesOf(
     );
   return underName(operation, () =>
     tidy(() => {
+      if (fusesQuantile(input)) {
+        const skipsNan = operation === "nanquantile";
+        const line = axis === undefined ? flatten(input) : input;
+        const attributes = { axis: axis ?? 0, chances, interpolation, skipsNan };
+        const found = toDType(quantilesAlong(operation, line, attributes), x.dtype);
+        const others = keepdim
+          ? x.shape.map((size, at) => (axis === undefined || at === axis ? 1 : size))
+          : found.shape.slice(1);
+        return reshape(found, typeof q === "number" ? others : [chances.length, ...others]);
+      }
       const lines = axis === undefined || x.rank === 0 ? flatten(input) : movedim(input, axis, -1);
       const { values: sorted } = sort(lines, { dim: -1 });
       const wide = toDType(sorted, accumulationDType(sorted.dtype));

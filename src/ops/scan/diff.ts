@@ -19,6 +19,7 @@ import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf, narrow, select } from "../view/slice.ts";
 import { cumsum } from "./cumsum.ts";
+import { fusesTrapezoid, integrals } from "./trapezoid.cpu.ts";
 
 /** Options of {@link diff}. */
 export interface DiffOptions {
@@ -177,6 +178,8 @@ function areas(
     );
   return underName(operation, () =>
     tidy(() => {
+      if (!places && fusesTrapezoid(y, axis))
+        return integrals(operation, y, { axis, distance: dx, isCumulative: together === "cumsum" });
       const [values, at] = [y, places].map((each) =>
         each && hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
       );

@@ -2,6 +2,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, executeMany, underName } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
@@ -28,6 +29,7 @@ import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
 import { runningExtremumPrimitive } from "./extremum_primitive.ts";
+import { runningLogarithms } from "./logcumsumexp.cpu.ts";
 
 /** Options of {@link cummax}, {@link cummin} and {@link logcumsumexp}. */
 export interface RunningOptions {
@@ -162,6 +164,7 @@ export function logcumsumexp(...values: unknown[]): Tensor {
   const axis = normalizeAxis("logcumsumexp", dim, x.rank);
   return underName("logcumsumexp", () =>
     tidy(() => {
+      if (x.rank > 0 && isFloat(x.dtype) && fusesOnCpu(x)) return runningLogarithms(x, axis);
       const size = x.shape[axis] ?? 1;
       let result: Tensor = toDType(input, computationDType(x.dtype));
       for (let step = 1; step < size; step *= 2) {

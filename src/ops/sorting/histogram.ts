@@ -28,6 +28,7 @@ import { diff } from "../scan/diff.ts";
 import { filled } from "../view/embed.ts";
 import { flatten } from "../view/flatten.ts";
 import { select } from "../view/slice.ts";
+import { evenHistogram, fusesHistogram, largestInteger } from "./extents.cpu.ts";
 import { bincountPrimitive, histogramPrimitive } from "./histogram_primitives.ts";
 import { bucketize } from "./searchsorted.ts";
 
@@ -78,7 +79,7 @@ export function bincount(...values: unknown[]): Tensor {
   checkElements("bincount", [x]);
   return underName("bincount", () =>
     tidy(() => {
-      const largest = x.size === 0 ? -1 : Number(noGrad(() => amax(x)).item());
+      const largest = x.size === 0 ? -1 : largestOf(x);
       const length = Math.max(largest + 1, minlength, x.size > 0 ? 1 : 0);
       const factors = weights ? toDType(weights, weights.dtype === "float32" ? "float32" : "float64") : undefined;
       const out = factors?.dtype ?? "int64";
@@ -90,6 +91,7 @@ export function bincount(...values: unknown[]): Tensor {
   );
 }
 bincount.method = "declared" as const;
+const largestOf = (x: Tensor): number => largestInteger("bincount", x) ?? Number(noGrad(() => amax(x)).item());
 const bincountParameters = parameters("bincount", {
   x: operand(anIndex),
   weights: optional(aTensor),
@@ -130,7 +132,9 @@ export function histc(...values: unknown[]): Tensor {
   return underName("histc", () =>
     tidy(() =>
       noGrad(() => {
-        const edges = edgesOf("histc", x, bins, min === end ? undefined : [min, end]);
+        const range = min === end ? undefined : ([min, end] as const);
+        if (fusesHistogram(x)) return fused("histc", x, bins, range).hist;
+        const edges = edgesOf("histc", x, bins, range);
         return toDType(countsOf(x, edges, undefined, true), x.dtype);
       }),
     ),
@@ -194,6 +198,10 @@ export function histogram(...values: unknown[]): Histogram<DType> {
   return underName("histogram", () =>
     tidy(() =>
       noGrad(() => {
+        if (!(bins instanceof Tensor || weight || density) && fusesHistogram(x)) {
+          const { hist, binEdges } = fused("histogram", x, bins, range as [number, number]);
+          return { hist, binEdges };
+        }
         const edges = bins instanceof Tensor ? bins : edgesOf("histogram", x, bins, range as [number, number]);
         const wide = accumulationDType(x.dtype);
         const each = weight && toDType(weight, wide);
@@ -257,16 +265,32 @@ function checkBounds(x: Tensor, bins: number | Tensor, range: readonly number[] 
     );
 }
 
+/** The width that is added on both sides of a range of one number. */
+const marginOf = (operation: string): number => (operation === "histc" ? 1 : 0.5);
+
+function checkAscending(operation: string, first: number, last: number): void {
+  if (Number.isFinite(first) && Number.isFinite(last) && first <= last) return;
+  throw new ArgumentError(
+    operation,
+    "invalidRange",
+    `expected finite, ascending ${operation === "histc" ? "min and max" : "range"}, got ${first} and ${last}`,
+  );
+}
+
+/** Counts in one native call. */
+function fused(operation: string, x: Tensor, bins: number, range: readonly [number, number] | undefined) {
+  const [first, last] = range ?? [0, 0];
+  const attributes = { first, last, hasRange: range !== undefined, margin: marginOf(operation) };
+  const { bounds, ...result } = evenHistogram(operation, x, bins, attributes);
+  checkAscending(operation, ...bounds);
+  return result;
+}
+
 /** Returns the bounds of intervals of equal width, in x's dtype. */
 function edgesOf(operation: string, x: Tensor, bins: number, range: readonly [number, number] | undefined): Tensor {
   const [first, last] = range ?? extentOf(x);
-  if (!Number.isFinite(first) || !Number.isFinite(last) || first > last)
-    throw new ArgumentError(
-      operation,
-      "invalidRange",
-      `expected finite, ascending ${operation === "histc" ? "min and max" : "range"}, got ${first} and ${last}`,
-    );
-  const margin = first < last ? 0 : operation === "histc" ? 1 : 0.5;
+  checkAscending(operation, first, last);
+  const margin = first < last ? 0 : marginOf(operation);
   const [from, to] = [first - margin, last + margin];
   const edges = new Float64Array(bins + 1);
   for (let at = 0; at < bins; at++) edges[at] = from + ((to - from) * at) / bins;

@@ -4,7 +4,7 @@ import { flag } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { zeros } from "../creation/full.ts";
@@ -19,6 +19,7 @@ import { take } from "../indexing/take.ts";
 import { any } from "../reduction/logic.ts";
 import { flatten } from "../view/flatten.ts";
 import { select } from "../view/slice.ts";
+import { fusesIsin, isAmong } from "./isin.cpu.ts";
 import { searchsorted } from "./searchsorted.ts";
 import { sort } from "./sort.ts";
 
@@ -41,10 +42,13 @@ export interface IsinOptions {
 export function isin(elements: Operand, testElements: Operand, options?: IsinOptions): Tensor<"bool">;
 export function isin(...values: unknown[]): Tensor<"bool"> {
   const { elements, testElements, invert } = isinParameters(values);
+  if (isPlain(elements) && isPlain(testElements) && elements.dtype === testElements.dtype)
+    if (noGrad(() => fusesIsin(elements, testElements))) return isAmong(elements, testElements, invert);
   return underName("isin", () =>
     tidy(() =>
       noGrad(() => {
         const [wanted, others] = promoteOperands("isin", [elements, testElements]);
+        if (fusesIsin(wanted, others)) return isAmong(wanted, others, invert);
         const isThere = others.size === 0 ? zeros(wanted.shape, { dtype: "bool" }) : found(wanted, flatten(others));
         return invert ? logicalNot(isThere) : isThere;
       }),
@@ -56,6 +60,8 @@ const isinParameters = parameters("isin", {
   testElements: operand(tensorOrScalar),
   invert: named(flag, false),
 });
+
+const isPlain = (x: unknown): x is Tensor => x instanceof Tensor && x.isContiguous;
 
 /** Up to this many elements, comparing with each takes less time than sorting and searching them. */
 const FEW = 8;

@@ -3,6 +3,7 @@
 import { noGrad } from "../../autograd/modes.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";
+import { liftingOf } from "../../backend/lifted.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
@@ -139,9 +140,18 @@ const searchPrimitive = definePrimitive<SearchAttributes>({
 const searched = (operation: string, sorted: Tensor, values: Tensor, right: boolean): Tensor<"int64"> =>
   execute(searchPrimitive, [contiguous(sorted), contiguous(values)], values.shape, "int64", { right }, operation);
 
+/** Whether one native call searches the operands as they are. */
+const isPlainSearch = (sorted: Tensor, wanted: Tensor): boolean =>
+  firstBackend() === "cpu" &&
+  sorted.size > 0 &&
+  sorted.isContiguous &&
+  wanted.isContiguous &&
+  liftingOf([sorted, wanted], undefined) === undefined;
+
 /** Searches by bisection in log₂(n + 1) steps, for all values at once. */
 function places(operation: string, sorted: Tensor, values: Tensor | Scalar, right: boolean): Tensor<"int64"> {
   const wanted = checked(operation, sorted, values);
+  if (isPlainSearch(sorted, wanted)) return searched(operation, sorted, wanted, right);
   return underName(operation, () =>
     tidy(() =>
       noGrad(() => {

@@ -13,6 +13,7 @@ import {
   multiMarginLoss,
   pad,
   pairwiseDistance,
+  quantile,
   rmsNorm,
   type Tensor,
   tensor,
@@ -25,6 +26,7 @@ import { marginLosses } from "../../../src/ops/loss/margin.cpu.ts";
 import { batchNormOptions } from "../../../src/ops/normalization/batch_norm_primitive.ts";
 import { normalizationOptions } from "../../../src/ops/normalization/primitive.ts";
 import { borders } from "../../../src/ops/picture/grid_sample.cpu.ts";
+import { interpolations } from "../../../src/ops/reduction/order.cpu.ts";
 import { drawn, shaped, variable, type Walk } from "./walk.ts";
 
 /** Σ results · factors. */
@@ -202,6 +204,14 @@ export const marginLoss: readonly Walk[] = [
 ];
 
 const labels = [1, 3, -1, 0, 0, 0, -1, 0, 0, 0, 4, 2, 1, -1, 0, 2, 3, -1, 0, 0];
+
+export const quantileInterpolation: readonly Walk[] = [
+  {
+    names: interpolations.names,
+    operands: () => [drawn("line", [3, 8], spread)],
+    compute: (name, [x]) => quantile(x, [0.3, 0.55, 0.9], { dim: 1, interpolation: name as "linear" }),
+  },
+];
 
 // ---------------------------------------------------------------- borders
 

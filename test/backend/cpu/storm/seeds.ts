@@ -358,6 +358,17 @@ function further(): void {
       gradientsOf(() => library.pad(leaf([2, 4, 3], dtype), [1, 2, 0, 1], { mode }));
     gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
     gradientsOf(() => library.linalg.lu(matrix()).u);
+    library.linalg.lu(matrix().detach()).u.dataSync();
+    library.linalg.det(matrix()).dataSync();
+    library.linalg.slogdet(matrix()).logabsdet.dataSync();
+    library.linalg.matrixExp(matrix()).dataSync();
+    library.linalg.vander(library.ones([5], { dtype })).dataSync();
+    library.corrcoef(matrix().detach()).dataSync();
+    library.cov(matrix().detach()).dataSync();
+    library.trapezoid(matrix().detach()).dataSync();
+    library.cumulativeTrapezoid(matrix().detach(), { dim: 0 }).dataSync();
+    library.histc(matrix().detach()).dataSync();
+    library.histogram(library.rand([9], { dtype }), 3, { weight: library.rand([9], { dtype }) }).hist.dataSync();
     library.linalg.inv(library.eye(70, { dtype })).dataSync();
     const { ld, pivots } = library.linalg.ldlFactor(matrix());
     library.linalg.ldlSolve(ld, pivots, library.ones([5, 3], { dtype })).dataSync();
@@ -368,6 +379,7 @@ function further(): void {
     reflections(dtype);
     gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
   }
+  library.mode(library.rand([1025])).indices.dataSync(); // longer slices are sorted
   library.arange(0, 9, { dtype: "int64" }).dataSync();
   library.linspace(0, 1, 9).dataSync();
   library
