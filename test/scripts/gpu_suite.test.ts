@@ -1,6 +1,6 @@
 /** The suite's run on an NVIDIA GPU: outcomes of files, and the table of exceptions. No GPU is needed. */
 import { describe, expect, test } from "bun:test";
-import { describeOutcomes, outcomeOf } from "../../scripts/suite/gpu.ts";
+import { describeOutcomes, findingsOf, outcomeOf } from "../../scripts/suite/gpu.ts";
 import { exceptions, whyNotRun } from "../../scripts/suite/gpu_exceptions.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
@@ -29,6 +29,21 @@ describe("a run of the suite on a GPU", () => {
     expect(outcomeOf(file, undefined, 137, 170).failed).toEqual(["the file did not end in time"]);
     expect(outcomeOf(file, report(3, []), 1, 2).failed).toEqual(["the file ended with status 1"]);
     expect(outcomeOf(file, report(3, []), 0, 2)).toMatchObject({ passed: 2, failed: [], leftOut: {} });
+  });
+
+  test("findings of compute-sanitizer are failures", () => {
+    const start = "========= COMPUTE-SANITIZER\n";
+    expect(findingsOf(`${start}========= ERROR SUMMARY: 0 errors\n`)).toEqual([]);
+    expect(findingsOf(`${start}========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n`)).toEqual([]);
+    const invalid = "========= Invalid __global__ read of size 4 bytes\n=========     at mrt_entry_0+0x40\n";
+    const race = "========= Error: Race reported between Write access at a+0x10 and Read access at a+0x20\n";
+    expect(findingsOf(`${start}${invalid}${invalid}${race}========= ERROR SUMMARY: 3 errors\n`)).toEqual([
+      "compute-sanitizer: Invalid __global__ read of size 4 bytes (2 times)",
+      "compute-sanitizer: Race reported between Write access at a+0x10 and Read access at a+0x20 (1 times)",
+    ]);
+    expect(findingsOf("========= ERROR SUMMARY: 2 errors\n")).toEqual([
+      "compute-sanitizer: errors of another kind (2 times)",
+    ]);
   });
 
   test("each exception names files that exist", () => {
