@@ -16,7 +16,7 @@ import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { packageRoot } from "../../src/core/paths.ts";
 import { countJUnit, failedTests } from "../counts.ts";
-import { whyExcepted, whyNotRun } from "./gpu_exceptions.ts";
+import { variables, whyExcepted, whyNotRun } from "./gpu_exceptions.ts";
 import { measuredTimings } from "./order.ts";
 
 export interface GpuOutcome {
@@ -28,6 +28,9 @@ export interface GpuOutcome {
   /** Reasons by test, or by `""` for the whole file. */
   readonly leftOut: Readonly<Record<string, string>>;
 }
+
+/** The status of a process that was ended by SIGKILL, as at the limit of time. */
+const KILLED = 128 + 9;
 
 export type GpuOutcomes = Record<string, GpuOutcome>;
 
@@ -43,7 +46,7 @@ export function outcomeOf(file: string, report: string | undefined, status: numb
     else failed.push(`${name}: ${message}`);
   }
   if (failures.length === 0 && count > 0)
-    failed.push(report === undefined ? "the file did not end in time" : `the file ended with status ${status}`);
+    failed.push(status === KILLED ? "the file did not end in time" : `the file ended with status ${status}`);
   return { seconds, passed, skipped, failed, leftOut };
 }
 
@@ -87,9 +90,9 @@ async function runFile(
   const sanitizer = tool ? ["compute-sanitizer", "--tool", tool, "--show-backtrace", "no", "--log-file", log] : [];
   const child = Bun.spawn([...sanitizer, ...words], {
     cwd: packageRoot,
-    env: { ORCHARD_METAL_DEVICE: "nvidia", ...process.env },
+    env: { ORCHARD_METAL_DEVICE: "nvidia", ...process.env, ...variables[file] },
     stdio: ["ignore", "ignore", "ignore"],
-    timeout: Math.min(left, limit) * 1000,
+    timeout: Math.ceil(Math.min(left, limit) * 1000),
     killSignal: "SIGKILL",
   });
   const status = await child.exited;
