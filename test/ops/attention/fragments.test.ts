@@ -9,7 +9,7 @@ import { grad } from "../../../src/ops/gradient/backward.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import { usually } from "../../support/repeats.ts";
 import { seed, someOf } from "../../support/some.ts";
-import { alone, sampledSizes, triples } from "./cases.ts";
+import { alone, caseOf, optionNames, sampledSizes, triples } from "./cases.ts";
 import { checkCase } from "./run.ts";
 
 const metal = { name: "metal", backend: "metal", path: "fused" } as const;
@@ -23,6 +23,14 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("attention with scores in
         for (const each of some) checkCase(each, dtype, metal);
       });
     });
+
+  // Several threadgroups of queries, and of keys, in the tiles for heads of more than 64 elements.
+  test.each(["float16", "bfloat16"] as const)(`wide heads agree with the definition, %s, seed ${seed}`, (dtype) => {
+    const wide = optionNames.map((name) => caseOf([name], [1, 140, 70, 128, 100], seed));
+    withFamily("nvidia", () => {
+      for (const each of someOf(wide, 1)) checkCase(each, dtype, metal);
+    });
+  });
 
   /**
    * Returns the result and gradients if `loud` is in the keys and values, or in the queries and the gradient of the
