@@ -36,7 +36,7 @@ template <typename T, typename F, int ROWS, int WIDTH, int THREADS> struct TileS
             rows + int(thread_index) / (WIDTH / 4) * operand.row + int(thread_index) % (WIDTH / 4) * 4;
         UNROLLED
         for (int turn = 0; turn < ROWS * WIDTH / 4 / THREADS; turn += 1) {
-            fours[turn] = *reinterpret_cast<device const vec<uint, sizeof(T)> *>(from);
+            read_four(fours[turn], from);
             from += THREADS / (WIDTH / 4) * operand.row;
         }
     }
@@ -55,6 +55,14 @@ template <typename T, typename F, int ROWS, int WIDTH, int THREADS> struct TileS
     }
 
   private:
+    // Loads words of 64 bits: compilers may split a load of a vector.
+    static inline void read_four(thread uint2 &four, device const T *from) {
+        four = as_type<uint2>(*reinterpret_cast<device const ulong *>(from));
+    }
+    static inline void read_four(thread uint4 &four, device const T *from) {
+        device const ulong *words = reinterpret_cast<device const ulong *>(from);
+        four = uint4(as_type<uint2>(words[0]), as_type<uint2>(words[1]));
+    }
     static inline void write_four(threadgroup F *to, int, uint2 four) {
         *reinterpret_cast<threadgroup uint2 *>(to) = four;
     }
@@ -306,22 +314,25 @@ inline void without_nonfinite_values(
         }
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    UNROLLED
-    for (int high = 0; high < 2; high += 1) {
+    // The calls are in a loop: an unrolled loop of them takes registers from the kernel.
+    ROLLED
+    for (int matrix = 0; matrix < 2 * count; matrix += 1) {
+        const int row = matrix % 2 * 8 + place.row;
+        float2 products;
+        UNROLLED
+        for (int i = 0; i < 2; i += 1) {
+            const int column = matrix / 2 * 8 + place.column + i;
+            products[i] = nonfinite_fragment_products<T, F, PARTS, COLUMNS>(
+                strip + row * COLUMNS, rows + column * operand.column, operand.row, column < dim ? rows_left : 0);
+        }
         UNROLLED
         for (int block = 0; block < COUNT; block += 1) {
-            if (block >= count) {
-                break;
-            }
-            float2 pair = fragment_elements(sums.at[high][block]);
             UNROLLED
-            for (int i = 0; i < 2; i += 1) {
-                const int column = block * 8 + place.column + i;
-                pair[i] += nonfinite_fragment_products<T, F, PARTS, COLUMNS>(
-                    strip + (high * 8 + place.row) * COLUMNS, rows + column * operand.column, operand.row,
-                    column < dim ? rows_left : 0);
+            for (int high = 0; high < 2; high += 1) {
+                if (block * 2 + high == matrix) {
+                    sums.at[high][block] = fragment_of(fragment_elements(sums.at[high][block]) + products);
+                }
             }
-            sums.at[high][block] = fragment_of(pair);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -214,6 +214,6 @@ template <typename T, typename F, int WIDTH, int DOWN, int KEYS>
 FORWARD_FRAGMENTS(float, bfloat, 64, 4, 32)
 FORWARD_FRAGMENTS(float, bfloat, 128, 4, 16)
 FORWARD_FRAGMENTS(half, half, 64, 4, 64)
-FORWARD_FRAGMENTS(half, half, 128, 4, 32)
+FORWARD_FRAGMENTS(half, half, 128, 8, 32)
 FORWARD_FRAGMENTS(bfloat, bfloat, 64, 4, 64)
-FORWARD_FRAGMENTS(bfloat, bfloat, 128, 4, 32)
+FORWARD_FRAGMENTS(bfloat, bfloat, 128, 8, 32)

@@ -11,6 +11,40 @@ using namespace metal;
 
 #include "attention/factor_tiles.h"
 
+// Sets the gradients of the scores of the queries from `query` on and the keys from `key` on. `all_count`: see score_of
+// (pairs.h). It is a constant in each of two calls, so that a call has no branches and its exponentials overlap.
+template <typename T, typename F, int PARTS, int KEYS>
+inline void set_gradients(
+    constant Attention &a,
+    thread const Pairs<T> &pairs,
+    bool all_count,
+    int query,
+    int key,
+    fragment_place place,
+    thread const Sums (&scores)[2][KEYS / 8],
+    thread const Sums (&products)[2][KEYS / 8],
+    thread const RowSums (&rows)[2],
+    thread Factors<F, PARTS, KEYS / 8> &weights) {
+    UNROLLED
+    for (int high = 0; high < 2; high += 1) {
+        const int row = query + high * 8 + place.row;
+        UNROLLED
+        for (int block = 0; block < KEYS / 8; block += 1) {
+            const int column = key + block * 8 + place.column;
+            const float2 score = fragment_elements(scores[high][block]);
+            const float2 grad = fragment_elements(products[high][block]);
+            const float2 kept = kept_along_keys(a, pairs.sequence, pairs.head, row, column);
+            float2 gradients;
+            UNROLLED
+            for (int i = 0; i < 2; i += 1) {
+                const Score of_pair = score_of(a, pairs, all_count, row, column + i, score[i]);
+                gradients[i] = gradient_for<T>(a, of_pair, grad[i], kept[i], rows[high]).product;
+            }
+            weights.set(high, block, gradients);
+        }
+    }
+}
+
 // GRADIENT_ARGUMENTS (problem.h), and
 // grad_q              [[buffer(11)]]       [B, H, M, D]
 template <typename T, typename F, int WIDTH, int DOWN, int KEYS, int ACROSS>
@@ -76,7 +110,7 @@ template <typename T, typename F, int WIDTH, int DOWN, int KEYS, int ACROSS>
     }
 
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * TALL_ROWS, s.queries) - 1);
-    constexpr bool reads_ahead = parts == 1 && WIDTH <= 64;  // otherwise there are too few registers
+    constexpr bool reads_ahead = parts == 1;  // otherwise there are too few registers
     typedef TilesAhead<T, F, KEYS, WIDTH, threads> Ahead;
     Ahead ahead;
     const int first_key = range.first / 2 * 2;
@@ -121,25 +155,10 @@ template <typename T, typename F, int WIDTH, int DOWN, int KEYS, int ACROSS>
                 place);
         }
         const bool all_count = all_attend(a, s, {simd_query, simd_query + TALL_ROWS}, {key, key + KEYS});
-        UNROLLED
-        for (int high = 0; high < 2; high += 1) {
-            const int query = simd_query + high * 8 + place.row;
-            UNROLLED
-            for (int block = 0; block < KEYS / 8; block += 1) {
-                const int column = key + block * 8 + place.column;
-                const float2 score = fragment_elements(scores[high][block]);
-                const float2 grad = fragment_elements(products[high][block]);
-                const float2 kept = kept_along_keys(a, s, head, query, column);
-                float2 gradients;
-                UNROLLED
-                for (int i = 0; i < 2; i += 1) {
-                    gradients[i] =
-                        gradient_for<T>(
-                            a, score_of(a, pairs, all_count, query, column + i, score[i]), grad[i], kept[i], rows[high])
-                            .product;
-                }
-                weights.set(high, block, gradients);
-            }
+        if (simd_all(all_count)) {
+            set_gradients<T, F, parts, KEYS>(a, pairs, true, simd_query, key, place, scores, products, rows, weights);
+        } else {
+            set_gradients<T, F, parts, KEYS>(a, pairs, false, simd_query, key, place, scores, products, rows, weights);
         }
         if (any_nonfinite<simdgroups>(nonfinite_keys, lane)) {
             without_nonfinite_values<T, F, parts, blocks, KEYS, pitch, threads>(
@@ -164,6 +183,6 @@ template <typename T, typename F, int WIDTH, int DOWN, int KEYS, int ACROSS>
 GRADIENT_QUERIES_FRAGMENTS(float, bfloat, 64, 4, 32, 1)
 GRADIENT_QUERIES_FRAGMENTS(float, bfloat, 128, 2, 16, 2)
 GRADIENT_QUERIES_FRAGMENTS(half, half, 64, 4, 32, 1)
-GRADIENT_QUERIES_FRAGMENTS(half, half, 128, 4, 32, 1)
+GRADIENT_QUERIES_FRAGMENTS(half, half, 128, 8, 32, 1)
 GRADIENT_QUERIES_FRAGMENTS(bfloat, bfloat, 64, 4, 32, 1)
-GRADIENT_QUERIES_FRAGMENTS(bfloat, bfloat, 128, 4, 32, 1)
+GRADIENT_QUERIES_FRAGMENTS(bfloat, bfloat, 128, 8, 32, 1)

@@ -2,7 +2,10 @@
  * Runs test files on an NVIDIA GPU: each in a separate process with a limit of time, several at once. Files and tests
  * of gpu_exceptions.ts are left out, with a reason each.
  *
- *     bun scripts/suite/gpu.ts [--results FILE] [--seconds N] [--jobs N] [--limit N] [PATH…]
+ *     bun scripts/suite/gpu.ts [--results FILE] [--seconds N] [--jobs N] [--limit N] [--sanitize TOOL] [PATH…]
+ *
+ * `--sanitize memcheck` (or racecheck, synccheck, initcheck) runs the files under NVIDIA's compute-sanitizer; its
+ * findings are failures.
  *
  * After `--seconds` no file starts, and the running ones end. A later call with the same file of results runs the files
  * that it lacks, so that machines which are lent for minutes can run the suite in parts.
@@ -13,7 +16,7 @@ import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { packageRoot } from "../../src/core/paths.ts";
 import { countJUnit, failedTests } from "../counts.ts";
-import { whyExcepted, whyNotRun } from "./gpu_exceptions.ts";
+import { variables, whyExcepted, whyNotRun } from "./gpu_exceptions.ts";
 import { measuredTimings } from "./order.ts";
 
 export interface GpuOutcome {
@@ -25,6 +28,9 @@ export interface GpuOutcome {
   /** Reasons by test, or by `""` for the whole file. */
   readonly leftOut: Readonly<Record<string, string>>;
 }
+
+/** The status of a process that was ended by SIGKILL, as at the limit of time. */
+const KILLED = 128 + 9;
 
 export type GpuOutcomes = Record<string, GpuOutcome>;
 
@@ -40,8 +46,20 @@ export function outcomeOf(file: string, report: string | undefined, status: numb
     else failed.push(`${name}: ${message}`);
   }
   if (failures.length === 0 && count > 0)
-    failed.push(report === undefined ? "the file did not end in time" : `the file ended with status ${status}`);
+    failed.push(status === KILLED ? "the file did not end in time" : `the file ended with status ${status}`);
   return { seconds, passed, skipped, failed, leftOut };
+}
+
+/** Returns the findings in a log of compute-sanitizer, each kind with how often it occurred. */
+export function findingsOf(log: string): string[] {
+  const found = new Map<string, number>();
+  for (const [, text] of log.matchAll(
+    /^=+ (?:Error: |Warning: )?((?:Invalid|Race|Barrier|Uninitialized|Misaligned)\b.*)$/gm,
+  ))
+    found.set(text, (found.get(text) ?? 0) + 1);
+  const total = Number(/ERROR SUMMARY: (\d+)|RACECHECK SUMMARY: (\d+)/.exec(log)?.slice(1).find(Boolean) ?? 0);
+  if (total > 0 && found.size === 0) found.set("errors of another kind", total);
+  return [...found].map(([text, count]) => `compute-sanitizer: ${text} (${count} times)`);
 }
 
 /** Returns the sums and the failures as text. */
@@ -62,22 +80,27 @@ export function describeOutcomes(outcomes: Readonly<GpuOutcomes>, missing: reado
 /** Returns undefined if the run's end, and not the file's limit, ended it. */
 async function runFile(
   file: string,
-  { left, limit }: { readonly left: number; readonly limit: number },
+  { left, limit, tool }: { readonly left: number; readonly limit: number; readonly tool: string | undefined },
   folder: string,
 ): Promise<GpuOutcome | undefined> {
   const report = join(folder, `${file.replaceAll("/", "_")}.xml`);
+  const log = `${report}.log`;
   const start = performance.now();
-  const child = Bun.spawn([process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, `./${file}`], {
+  const words = [process.execPath, "test", "--reporter=junit", `--reporter-outfile=${report}`, `./${file}`];
+  const sanitizer = tool ? ["compute-sanitizer", "--tool", tool, "--show-backtrace", "no", "--log-file", log] : [];
+  const child = Bun.spawn([...sanitizer, ...words], {
     cwd: packageRoot,
-    env: { ORCHARD_METAL_DEVICE: "nvidia", ...process.env },
+    env: { ORCHARD_METAL_DEVICE: "nvidia", ...process.env, ...variables[file] },
     stdio: ["ignore", "ignore", "ignore"],
-    timeout: Math.min(left, limit) * 1000,
+    timeout: Math.ceil(Math.min(left, limit) * 1000),
     killSignal: "SIGKILL",
   });
   const status = await child.exited;
   const text = existsSync(report) ? readFileSync(report, "utf8") : undefined;
   if (text === undefined && child.signalCode && left < limit) return undefined;
-  return outcomeOf(file, text, status, (performance.now() - start) / 1000);
+  const outcome = outcomeOf(file, text, status, (performance.now() - start) / 1000);
+  const findings = existsSync(log) ? findingsOf(readFileSync(log, "utf8")) : [];
+  return { ...outcome, failed: [...outcome.failed, ...findings] };
 }
 
 /** The longest files first, so that the last ones to end are short. */
@@ -95,6 +118,7 @@ async function main(): Promise<void> {
       seconds: { type: "string", default: "470" },
       jobs: { type: "string", default: `${availableParallelism()}` },
       limit: { type: "string", default: "170" },
+      sanitize: { type: "string" },
     },
     allowPositionals: true,
   });
@@ -111,7 +135,9 @@ async function main(): Promise<void> {
       if (left <= 0) return void waiting.push(file);
       const reason = whyNotRun(file);
       const none = { seconds: 0, passed: 0, skipped: 0, failed: [] };
-      const outcome = reason ? { ...none, leftOut: { "": reason } } : await runFile(file, { left, limit }, folder);
+      const outcome = reason
+        ? { ...none, leftOut: { "": reason } }
+        : await runFile(file, { left, limit, tool: values.sanitize }, folder);
       if (!outcome) return void waiting.push(file);
       known[file] = outcome;
       writeFileSync(values.results, JSON.stringify(known, null, 1)); // after each file, since the call may be ended

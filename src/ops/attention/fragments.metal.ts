@@ -4,7 +4,7 @@ import { SIMD_WIDTH, type TiledKernel } from "./tiles.metal.ts";
 
 /**
  * The work of a threadgroup: it holds `16 · down` rows and processes `columns` rows of the other side at a time.
- * `across` SIMD-groups share 16 rows and divide their elements among them.
+ * `across` SIMD-groups share 16 rows: they divide the rows' elements, or in `gradient_keys` the two gradients.
  */
 export interface FragmentTile {
   readonly kernel: TiledKernel;
@@ -26,20 +26,23 @@ const row = (
   across: 1 | 2 = 1,
 ): FragmentTile => ({ kernel, bytes, width, down, columns, across });
 
-/** Four SIMD-groups, one for each scheduler of a GPU's core. */
+/**
+ * Four SIMD-groups, one for each scheduler of a GPU's core; or eight where each needs almost all registers that it can
+ * have, so that a core has room for eight in all.
+ */
 export const fragmentTiles: readonly FragmentTile[] = [
   row("forward", 4, 64, 4, 32),
   row("forward", 4, 128, 4, 16),
   row("forward", 2, 64, 4, 64),
-  row("forward", 2, 128, 4, 32),
+  row("forward", 2, 128, 8, 32),
   row("gradient_queries", 4, 64, 4, 32),
   row("gradient_queries", 4, 128, 2, 16, 2),
   row("gradient_queries", 2, 64, 4, 32),
-  row("gradient_queries", 2, 128, 4, 32),
+  row("gradient_queries", 2, 128, 8, 32),
   row("gradient_keys", 4, 64, 4, 16),
   row("gradient_keys", 4, 128, 2, 16, 2),
   row("gradient_keys", 2, 64, 4, 32),
-  row("gradient_keys", 2, 128, 2, 32, 2),
+  row("gradient_keys", 2, 128, 4, 32, 2),
 ];
 
 /** Returns the narrowest tile that fits; undefined if there is none. */

@@ -6,9 +6,10 @@ import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
 import { usually } from "../../support/repeats.ts";
 import { seed, someOf } from "../../support/some.ts";
-import { alone, sampledSizes, triples } from "./cases.ts";
+import { alone, caseOf, optionNames, sampledSizes, triples } from "./cases.ts";
 import { checkCase } from "./run.ts";
 
 const metal = { name: "metal", backend: "metal", path: "fused" } as const;
@@ -23,27 +24,51 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("attention with scores in
       });
     });
 
-  /** Returns the result and gradients if `loud` is in the keys and values that the mask excludes. */
-  function resultsWith(loud: number): number[][] {
-    const [rows, dim] = [20, 8];
-    const operand = (salt: number, excluded?: number) =>
+  // Several threadgroups of queries, and of keys, in the tiles for heads of more than 64 elements.
+  test.each(["float16", "bfloat16"] as const)(`wide heads agree with the definition, %s, seed ${seed}`, (dtype) => {
+    const wide = optionNames.map((name) => caseOf([name], [1, 140, 70, 128, 100], seed));
+    withFamily("nvidia", () => {
+      for (const each of someOf(wide, 1)) checkCase(each, dtype, metal);
+    });
+  });
+
+  /**
+   * Returns the result and gradients if `loud` is in the keys and values, or in the queries and the gradient of the
+   * result, that the mask excludes.
+   */
+  function resultsWith(loud: number, side: "keys" | "queries", dim: number, dtype: DType): number[][] {
+    const rows = 40;
+    const isExcluded = (row: number) => row % 3 === 1;
+    const operand = (salt: number, isLoud: boolean) =>
       tensor(
         Array.from({ length: rows * dim }, (_, at) =>
-          excluded !== undefined && Math.floor(at / dim) % 3 === 1 ? excluded : Math.sin(at * 7 + salt),
+          isLoud && isExcluded(Math.floor(at / dim)) ? loud : Math.sin(at * 7 + salt),
         ),
-        { shape: [1, 1, rows, dim], requiresGrad: true },
+        { shape: [1, 1, rows, dim], dtype, requiresGrad: true },
       );
-    const operands = [operand(1), operand(2, loud), operand(3, loud)] as const;
-    const mask = tensor(Array.from({ length: rows }, (_, key) => key % 3 !== 1));
+    const [ofKeys, ofQueries] = [side === "keys", side === "queries"];
+    const operands = [operand(1, ofQueries), operand(2, ofKeys), operand(3, ofKeys)] as const;
+    const mask = tensor(
+      Array.from({ length: rows }, (_, row) => !isExcluded(row)),
+      { shape: ofKeys ? [1, rows] : [rows, 1] },
+    );
     const out = flashAttention(...operands, { mask });
-    return [out, ...grad(out, operands, { gradOutputs: [operand(4)] })].map((each) =>
+    return [out, ...grad(out, operands, { gradOutputs: [operand(4, ofQueries)] })].map((each) =>
       Array.from(each.dataSync(), Number),
     );
   }
 
-  test("masked NaN and infinity do not change a bit", () => {
+  test.each([
+    ["keys", 8, "float32"],
+    ["queries", 8, "float32"],
+    ["keys", 100, "bfloat16"],
+    ["queries", 100, "bfloat16"],
+    ["queries", 128, "float32"],
+  ] as const)("masked NaN and infinity in %s do not change a bit, heads of %i, %s", (side, dim, dtype) => {
     const [quiet, ...others] = withFamily("nvidia", () =>
-      withBackend("metal", () => [0, Number.NaN, Infinity, -Infinity].map(resultsWith)),
+      withBackend("metal", () =>
+        [0, Number.NaN, Infinity, -Infinity].map((loud) => resultsWith(loud, side, dim, dtype)),
+      ),
     );
     expect(quiet.flat().every(Number.isFinite)).toBe(true);
     for (const other of others) expect(other).toEqual(quiet);
