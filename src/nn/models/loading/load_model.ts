@@ -20,7 +20,7 @@ import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
-import { isForSentences, isWithoutHead, openSentenceDecoder } from "./encoder/of_decoder.ts";
+import { isClassifier, isForSentences, isWithoutHead, openSentenceDecoder } from "./encoder/of_decoder.ts";
 import { openEncoder } from "./encoder/open.ts";
 import { encoderTypeOf } from "./encoder/published.ts";
 import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
@@ -197,7 +197,7 @@ function openFolder(path: string): Opened {
   const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
   if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
-  if (isForSentences(path) || isWithoutHead(path, described, settings))
+  if (isForSentences(path) || isClassifier(settings) || isWithoutHead(path, described, settings))
     return openSentenceDecoder(path, { config, settings, ...described });
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);
