@@ -220,6 +220,7 @@ const hunyuanNotes = [
   ...["org_vocab_size", "pad_id", "pool_type", "position_embedding_xdrope", "text_end_id", "text_start_id"],
   ...["use_rotary_pos_emb", "video_end_id", "video_start_id", "mlp_bias", "moe_drop_tokens", "num_media_embeds"],
   ...["moe_random_routing_dropped_token", "moe_layer_num_skipped", "use_mixed_mlp_moe", "num_shared_expert"],
+  ...["enable_lm_head_fp32", "enable_moe_fp32_combine", "enable_attention_fp32_softmax"],
 ];
 
 /** Keys that have no effect in one architecture, but do in others. */
@@ -235,6 +236,9 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
   // the precision of the softmax
   gpt_bigcode: [
+    "max_batch_size",
+    "pad_key_length",
+    "validate_runner_input",
     "attention_softmax_in_fp32",
     "scale_attention_softmax_in_fp32",
     "inference_runner",
@@ -337,6 +341,7 @@ const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   hunyuan_v1_dense: { use_qk_norm: true, use_cla: false },
   hunyuan_v1_moe: { use_qk_norm: true, use_cla: false, use_mla: false },
   gptj: { rotary: true, scale_attn_weights: true },
+  codegen: { rotary: true, scale_attn_weights: true },
   ernie4_5_moe: { use_bias: false, use_rmsnorm: true },
   granitemoehybrid: { normalization_function: "rmsnorm" },
   cohere2: {

@@ -22,6 +22,7 @@ import { mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
 import { bloom, codegen, gpt2, gptBigCode, gptj, gptNeo, mpt, opt } from "./unrotated.ts";
+import { alternativeTo } from "./unsupported.ts";
 
 /** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
@@ -96,6 +97,9 @@ function nameOf(settings: Settings): ArchitectureName {
   const type = settings.textIfAny("model_type");
   const name = type !== undefined && Object.hasOwn(aliases, type) ? aliases[type] : type;
   if (name !== undefined && Object.hasOwn(architectures, name)) return name as ArchitectureName;
+  const advice = alternativeTo(type);
+  if (advice !== undefined)
+    throw settings.refused("unknownArchitecture", `model_type "${type}" is not supported; ${advice}`);
   throw unknownArchitecture(settings.path!, "model_type", type);
 }
 
