@@ -122,6 +122,8 @@ export interface EncoderAttentionDescription {
   readonly alibi?: readonly number[] | undefined;
   /** DeBERTa's projections of the embeddings of distances. Default: none. */
   readonly distances?: DistanceProjections | undefined;
+  /** Whether a gate of each token multiplies the scores of distances, as in WavLM. Default false. */
+  readonly gatedDistances?: boolean | undefined;
 }
 
 /** Scores of MPNet and T5: a learned number for each head and bucket of distances. */

@@ -42,12 +42,11 @@ export class EncoderDecoderClassifier extends Encoder {
 
   /** @param tokens integers, [batch, tokens] @returns [batch, tokens, width] of the decoder's last block */
   override hiddenStates(tokens: Tensor, inputs?: EncoderInputs): Tensor {
-    const encoded = super.hiddenStates(tokens, inputs);
     return tidy(() => {
-      const shifted = this.shifted(tokens, inputs?.lengths);
+      const encoded = new EncodedTexts(super.hiddenStates(tokens, inputs), inputs?.lengths);
       const embedding = this.embeddings!.token;
-      const states = new EncodedTexts(encoded, inputs?.lengths);
-      return this.crossDecoder.forward(shifted, { encoded: states, cache: undefined, embedding });
+      const shifted = this.shifted(tokens, inputs?.lengths);
+      return this.crossDecoder.forward(shifted, { encoded, cache: undefined, embedding });
     });
   }
 

@@ -1,7 +1,7 @@
 /** What to load instead of popular models that are not supported, by `model_type`. */
 
 const classifiers = "to classify images, load vit, deit, dinov2, resnet, convnext or segformer";
-const speech = "to recognize speech, load whisper, or wav2vec2 or hubert with a CTC head";
+const speech = "to recognize speech, load whisper, or wav2vec2, hubert or wavlm with a CTC head";
 const sounds = "sounds can't be classified or generated; to recognize speech, load whisper, wav2vec2 or hubert";
 const pages = "to read text in images, load a vision-language model such as qwen2_5_vl or smolvlm";
 const recurrent = "of recurrent language models mamba2, falcon_h1, granitemoehybrid, lfm2 and qwen3_next load";
@@ -11,7 +11,7 @@ const experts = "of mixtures of experts mixtral, qwen3_moe, olmoe and granitemoe
 const alternatives: Readonly<Record<string, string>> = {
   ...{ beit: classifiers, swin: classifiers, swinv2: classifiers, efficientnet: classifiers, regnet: classifiers },
   ...{ mobilenet_v1: classifiers, mobilenet_v2: classifiers, mobilevit: classifiers, timm_wrapper: classifiers },
-  ...{ wavlm: speech, "wav2vec2-bert": speech, "wav2vec2-conformer": speech, moonshine: speech, parakeet: speech },
+  ...{ "wav2vec2-bert": speech, "wav2vec2-conformer": speech, moonshine: speech, parakeet: speech },
   ...{ speech_to_text: speech, seamless_m4t_v2: speech, unispeech: speech, "data2vec-audio": speech },
   ...{ "audio-spectrogram-transformer": sounds, clap: sounds, musicgen: sounds, encodec: sounds, vits: sounds },
   ...{ bark: sounds, speecht5: sounds },
