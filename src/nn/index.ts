@@ -204,6 +204,7 @@ export type { MemoryReport } from "./models/loading/plan.ts";
 export { loadChatProcessor } from "./models/loading/vision_language/processor.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
+export type { ImageClassifier } from "./models/vision/classifier/classifier.ts";
 export type { DepthDescription, DepthLevel } from "./models/vision/depth/description.ts";
 export type { DepthEstimator } from "./models/vision/depth/estimator.ts";
 export type { Fusion, Reassemble, ResidualConvolutions } from "./models/vision/depth/neck.ts";

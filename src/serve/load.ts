@@ -11,6 +11,7 @@ import type { LoadableModel } from "../nn/models/loading/opened.ts";
 import { hasImageSettings, loadChatProcessor } from "../nn/models/loading/vision_language/processor.ts";
 import { isWav2Vec2 } from "../nn/models/loading/wav2vec2.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
+import type { ImageClassifier } from "../nn/models/vision/classifier/classifier.ts";
 import type { DepthEstimator } from "../nn/models/vision/depth/estimator.ts";
 import { ObjectDetector } from "../nn/models/vision/detector.ts";
 import type { Detr } from "../nn/models/vision/detr/detr.ts";
@@ -112,6 +113,7 @@ const isOfImages = (
   | VisionEncoder
   | DualEncoder
   | ObjectDetector
+  | ImageClassifier
   | SemanticSegmenter
   | DepthEstimator
   | Detr

@@ -1,6 +1,7 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { text } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
+import type { ImageClassifier } from "../models/vision/classifier/classifier.ts";
 import type { DualEncoder } from "../models/vision/dual_encoder.ts";
 import type { VisionEncoder } from "../models/vision/vision_encoder.ts";
 import { aCount, sigmoidOf, softmaxOf, someTexts } from "./batches.ts";
@@ -54,7 +55,7 @@ type Call = ReturnType<typeof readCall>;
  * that a classifier doesn't support; `noPlace` for a template without `{}`; and as {@link embedImages}.
  */
 export function classifyImages(
-  model: VisionEncoder,
+  model: VisionEncoder | ImageClassifier,
   images: readonly ImageInput[],
   options?: ImageBatchingOptions,
 ): Promise<Classification[][]>;
@@ -68,8 +69,11 @@ export async function classifyImages(...values: unknown[]): Promise<Classificati
   return "vision" in call.model ? byWords(call, call.model) : byHead(call, call.model);
 }
 
-async function byHead({ images, batch, labels, template }: Call, model: VisionEncoder): Promise<Classification[][]> {
-  if (!model.description.head)
+async function byHead(
+  { images, batch, labels, template }: Call,
+  model: VisionEncoder | ImageClassifier,
+): Promise<Classification[][]> {
+  if (!model.head)
     throw new ArgumentError(
       "classifyImages",
       "otherTask",

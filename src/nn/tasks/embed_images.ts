@@ -3,6 +3,7 @@ import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { normalize as toUnit } from "../../ops/distance/normalize.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import type { ImageClassifier } from "../models/vision/classifier/classifier.ts";
 import type { DualEncoder } from "../models/vision/dual_encoder.ts";
 import type { VisionEncoder } from "../models/vision/vision_encoder.ts";
 import { aCount, matrixOf } from "./batches.ts";
@@ -45,7 +46,7 @@ const readCall = parameters("embedImages", {
  * @throws {DTypeError} for other tensors. For paths, the errors of `io.loadImage`.
  */
 export function embedImages(
-  model: VisionEncoder | DualEncoder,
+  model: VisionEncoder | DualEncoder | ImageClassifier,
   images: readonly ImageInput[],
   options?: EmbedImagesOptions,
 ): Promise<Tensor<"float32">>;

@@ -12,6 +12,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
+import { ImageClassifier } from "../models/vision/classifier/classifier.ts";
 import { ObjectDetector } from "../models/vision/detector.ts";
 import { Detr } from "../models/vision/detr/detr.ts";
 import { DualEncoder } from "../models/vision/dual_encoder.ts";
@@ -48,7 +49,11 @@ export const aDetector: Kind<ObjectDetector | Detr | RtDetr> = either(
   instanceOf(RtDetr, "a detector of objects"),
 );
 /** @internal */
-export const anyVision: Kind<VisionEncoder | DualEncoder> = either(aVisionEncoder, aDualEncoder);
+export const anyVision: Kind<VisionEncoder | DualEncoder | ImageClassifier> = either(
+  aVisionEncoder,
+  aDualEncoder,
+  instanceOf(ImageClassifier, "a classifier of images"),
+);
 
 /** @internal */
 export const anImage: Kind<ImageInput> = either(text, aTensor);

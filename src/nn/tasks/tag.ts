@@ -51,7 +51,8 @@ const OUTSIDE = "O";
 /**
  * Labels the tokens of texts, for example to find names.
  *
- * @param model an encoder with a head for classes of tokens (`…ForTokenClassification`)
+ * @param model an encoder with a head for classes of tokens (`…ForTokenClassification`), or ELECTRA's discriminator,
+ * whose only label is `replaced`
  * @param texts each of at most as many tokens as the model's context
  * @returns for each text its labeled parts in order, without those with the label `O`
  *
@@ -91,13 +92,20 @@ interface TextRow extends EncodedInputs {
   readonly text: string;
 }
 
-function taggedTokens({ labels }: Encoder, { tokens, origins, spans, text }: TextRow, scores: Float32Array): Tagged[] {
+function taggedTokens(
+  { labels, description }: Encoder,
+  { tokens, origins, spans, text }: TextRow,
+  scores: Float32Array,
+): Tagged[] {
   const names = labels?.names ?? [];
+  const { outputs } = description.head!;
   const places = spans(0);
   return tokens.flatMap((_, at) => {
     const origin = origins[at];
     if (!origin) return [];
-    const chances = softmaxOf(scores.subarray(at * names.length, (at + 1) * names.length));
+    const own = scores.subarray(at * outputs, (at + 1) * outputs);
+    // a discriminator has one score: that of the second label
+    const chances = names.length > outputs ? softmaxOf([0, own[0]]) : softmaxOf(own);
     const score = Math.max(...chances);
     const { start, end } = places[origin[1]];
     return [{ label: names[chances.indexOf(score)], score, start, end, text: text.slice(start, end) }];

@@ -56,10 +56,12 @@ describe.each(named)("speech models with CTC: model %d, %s", (at, _, own) => {
 
 /** Returns the gradient of the parameter with a name of `transformers`. */
 function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
-  const [, layer = "", end = ""] = /^(?:wav2vec2\.|hubert\.)?(.*)\.(weight|bias)$/.exec(name)!;
+  const [, layer = "", end = ""] = /^(?:wav2vec2\.|hubert\.|wavlm\.)?(.*?)(?:\.(weight|bias))?$/.exec(name)!;
   const inBlock: Readonly<Record<string, string>> = {
     "attention.q_proj": "attention.query",
     "attention.k_proj": "attention.key",
+    "attention.gru_rel_pos_linear": "attention.distanceGate.projection",
+    "attention.gru_rel_pos_const": "attention.distanceGate.factors",
     layer_norm: "attentionNorm",
     "attention.v_proj": "attention.value",
     "attention.out_proj": "attention.output",
@@ -68,6 +70,7 @@ function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
     final_layer_norm: "feedForwardNorm",
   };
   const path = layer
+    .replace("encoder.layers.0.attention.rel_attn_embed", "distanceEmbedding")
     .replace(/^encoder\.layers\.(\d+)\.(.*)$/, (_, at, rest) => `blocks.${at}.${inBlock[rest]}`)
     .replace(/^feature_extractor\.conv_layers\.(\d+)\.conv$/, "convolutions.$1.convolution")
     .replace(/^feature_extractor\.conv_layers\.(\d+)\.layer_norm$/, "convolutions.$1.norm")
@@ -76,7 +79,7 @@ function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
     .replace("feature_projection.projection", "projection")
     .replace("feature_projection.layer_norm", "projectionNorm")
     .replace("lm_head", "head");
-  return (model.namedModules().get(path) as unknown as Record<string, Tensor>)[end].grad!;
+  return (model.namedModules().get(path) as unknown as Record<string, Tensor>)[end || "weight"].grad!;
 }
 
 test("the names of weight norms in earlier versions are accepted", async () => {

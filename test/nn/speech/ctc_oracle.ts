@@ -1,4 +1,4 @@
-/** Small wav2vec2 and HuBERT models of `transformers` with their results: scripts/fixtures/models/ctc.py. */
+/** Small wav2vec2, HuBERT and WavLM models of `transformers` with their results: scripts/fixtures/models/ctc.py. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";

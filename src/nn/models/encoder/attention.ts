@@ -14,6 +14,7 @@ import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { projectedLayers } from "../../quantized/projected_layers.ts";
 import { rotate } from "../decoder/rotation.ts";
 import type { EncoderAttentionDescription } from "./description.ts";
+import { DistanceGate } from "./distance_gate.ts";
 import { type Distances, distanceScores } from "./distances.ts";
 import { type GridRotation, rotateOnGrid } from "./grid_rotation.ts";
 import { type Packing, packed, unpacked } from "./packing.ts";
@@ -49,6 +50,7 @@ export interface EncoderAttentionOptions extends LayerOptions {
  * | `query.weight`, `key.weight`, `value.weight` | [heads · headWidth, width] |
  * | `queryKeyValue.weight` | replaces these if they are fused: rows of q, then of k, then of v |
  * | `distanceKey.weight`, `distanceQuery.weight` | DeBERTa's projections of distances: as `query.weight` |
+ * | `distanceGate. …` | see {@link DistanceGate}; null for models other than WavLM |
  * | `output.weight` | [width, heads · headWidth] |
  */
 export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs], Tensor> {
@@ -58,6 +60,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
   readonly queryKeyValue: Linear | QuantizedLinear | null;
   readonly distanceKey: Linear | QuantizedLinear | null;
   readonly distanceQuery: Linear | QuantizedLinear | null;
+  readonly distanceGate: DistanceGate | null;
   readonly output: Linear | QuantizedLinear;
   readonly #description: EncoderAttentionDescription;
 
@@ -74,6 +77,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
     this.queryKeyValue = projection(fused, 3);
     this.distanceKey = projection(distances?.ofKeys === true && !distances.shared, 1, distances?.keyBias);
     this.distanceQuery = projection(distances?.ofQueries === true && !distances.shared);
+    this.distanceGate = attention.gatedDistances ? new DistanceGate(heads, headWidth, layerOptions(options)) : null;
     this.output = new Linear(heads * headWidth, width, { ...layer, bias: biases.output ?? bias });
   }
 
@@ -89,7 +93,8 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
       [q, k].map((rows) => rotateOnGrid(rotate(this.split(rows), rope, positions, lengths), rotation)),
       2,
     );
-    const scores = this.scores(queries, keys, bias, distances);
+    const gated = bias && this.distanceGate ? this.distanceGate.forward(x, bias) : bias;
+    const scores = this.scores(queries, keys, gated, distances);
     const cuSeqlens = padding ? undefined : packing?.bounds;
     const options = { scale, mask, window, causal, alibi, bias: scores, cuSeqlens };
     const attended = flashAttention(queries, keys, this.split(v), options);

@@ -122,6 +122,8 @@ export interface EncoderAttentionDescription {
   readonly alibi?: readonly number[] | undefined;
   /** DeBERTa's projections of the embeddings of distances. Default: none. */
   readonly distances?: DistanceProjections | undefined;
+  /** Whether a gate of each token multiplies the scores of distances, as in WavLM. Default false. */
+  readonly gatedDistances?: boolean | undefined;
 }
 
 /** Scores of MPNet and T5: a learned number for each head and bucket of distances. */
@@ -171,8 +173,8 @@ export type EncoderTask = "classify" | "tag" | "answer" | "fillMask";
 export interface HeadDescription {
   /** The task. `classify` has one result for each text, the others one for each token. */
   readonly task: EncoderTask;
-  /** For `classify`: whether a text's hidden state is its first token's, or the mean over all tokens. */
-  readonly pooling?: "first" | "mean" | undefined;
+  /** For `classify`: whether a text's hidden state is its first or its last token's, or the mean over all tokens. */
+  readonly pooling?: "first" | "last" | "mean" | undefined;
   /** The layer before the output. Default: none. */
   readonly dense?: DenseDescription | undefined;
   /** The number of results; for `fillMask` the size of the vocabulary. */

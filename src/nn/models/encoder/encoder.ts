@@ -7,7 +7,9 @@ import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { mul } from "../../../ops/elementwise/arithmetic.ts";
 import { div } from "../../../ops/elementwise/division.ts";
+import { embedding } from "../../../ops/embedding/embedding.ts";
 import { sum } from "../../../ops/reduction/sum.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
 import { select } from "../../../ops/view/slice.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
@@ -26,7 +28,7 @@ import { checkTokenMatrix } from "../tokens.ts";
 import type { EncoderInputs as BlockInputs } from "./attention.ts";
 import { EncoderBlock } from "./block.ts";
 import { decodedStates } from "./decoded.ts";
-import type { EncoderDescription, EncoderTask } from "./description.ts";
+import type { EncoderDescription, EncoderTask, HeadDescription } from "./description.ts";
 import { bucketScores, distanceIndices } from "./distances.ts";
 import { EncoderEmbeddings } from "./embeddings.ts";
 import { EncoderHead } from "./head.ts";
@@ -130,8 +132,10 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
 
   /** @internal Returns Hugging Face's names of the layers, by path in the model. */
   huggingFaceNames(): Map<string, string> {
-    if (this.decoder)
-      return new Map([...this.decoder.huggingFaceNames()].map(([path, name]) => [`decoder.${path}`, name]));
+    if (this.decoder) {
+      const names = [...this.decoder.huggingFaceNames()].map(([path, name]) => [`decoder.${path}`, name] as const);
+      return new Map([...names, ...(this.head ? [["head.output", "score"] as const] : [])]);
+    }
     const places = encoderPlaces(this.#description.architecture as EncoderName, this.#description);
     // a model without a head uses the last name, which has no prefix
     return new Map(places.map(({ path, names }) => [path, names.at(this.head ? 0 : -1)!]));
@@ -187,9 +191,25 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     if (!head) return states;
     return tidy(() => {
       const { task, pooling } = this.#description.head!;
-      const pooled = task === "classify" ? pool(states, pooling, inputs?.lengths) : states;
-      return head.forward(pooled, this.embeddings!.token);
+      const pooled = task === "classify" ? this.pool(states, pooling, tokens, inputs?.lengths) : states;
+      return head.forward(pooled, this.embeddings?.token);
     });
+  }
+
+  /** @internal Returns the hidden state of each text, [batch, width], for a classifier. */
+  protected pool(
+    states: Tensor,
+    pooling: HeadDescription["pooling"],
+    _tokens: Tensor,
+    lengths: readonly number[] | undefined,
+  ): Tensor {
+    if (pooling === "mean") return meanOfTokens(states, lengths);
+    return pooling === "last" && lengths
+      ? statesAt(
+          states,
+          lengths.map((length) => length - 1),
+        )
+      : select(states, 1, pooling === "last" ? -1 : 0);
   }
 
   /**
@@ -288,5 +308,12 @@ export function meanOfTokens(states: Tensor, lengths: readonly number[] | undefi
   return div(sum(mul(states, isText), { dim: 1 }), counts);
 }
 
-const pool = (states: Tensor, pooling: "first" | "mean" | undefined, lengths: readonly number[] | undefined): Tensor =>
-  pooling === "mean" ? meanOfTokens(states, lengths) : select(states, 1, 0);
+/** @internal Returns the hidden state of one token of each text, [batch, width]. */
+export function statesAt(states: Tensor, places: readonly number[]): Tensor {
+  const [batch, count, width] = tupleOf(states.shape, 3);
+  const rows = tensor(
+    Int32Array.from(places, (place, row) => row * count + place),
+    { shape: [batch] },
+  );
+  return embedding(rows, reshape(states, [-1, width]));
+}

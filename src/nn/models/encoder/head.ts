@@ -54,7 +54,7 @@ export class TiedOutput extends Module<[x: Tensor, embedding: Embedding | Quanti
  * | `norm.weight` | [dense width] |
  * | `output.weight` | [outputs, dense width], if it is not tied |
  */
-export class EncoderHead extends Module<[x: Tensor, embedding: Embedding | QuantizedEmbedding], Tensor> {
+export class EncoderHead extends Module<[x: Tensor, embedding?: Embedding | QuantizedEmbedding], Tensor> {
   readonly dense: Linear | QuantizedLinear | null;
   readonly norm: Normalization | null;
   readonly output: Linear | QuantizedLinear | TiedOutput;
@@ -72,12 +72,12 @@ export class EncoderHead extends Module<[x: Tensor, embedding: Embedding | Quant
     this.#activation = dense?.activation;
   }
 
-  /** @param x [..., width] @returns [..., outputs] */
-  override forward(x: Tensor, embedding: Embedding | QuantizedEmbedding): Tensor {
+  /** @param x [..., width] @param embedding for a tied output @returns [..., outputs] */
+  override forward(x: Tensor, embedding?: Embedding | QuantizedEmbedding): Tensor {
     const activated = this.dense ? headActivations[this.#activation!](this.dense.forward(x)) : x;
     const normalized = this.norm ? this.norm.forward(activated) : activated;
     return this.output instanceof TiedOutput
-      ? this.output.forward(normalized, embedding)
+      ? this.output.forward(normalized, embedding!)
       : this.output.forward(normalized);
   }
 }

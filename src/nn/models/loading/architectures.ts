@@ -17,11 +17,13 @@ import {
   ernieMoeFields,
   exaoneMoeFields,
   heliumFields,
+  hunyuanMoeLayer,
   hyperclovaFields,
   hyV3Fields,
   internlm3Fields,
   lfm2MoeFields,
   llama4Fields,
+  miniCpm3Fields,
   minimaxFields,
   qwen2MoeFields,
 } from "./derived_fields.ts";
@@ -210,6 +212,8 @@ export interface Architecture {
   readonly partialField?: string;
   /** The field with the base of the rotation. Default `rope_theta`. */
   readonly baseField?: string;
+  /** Whether `alpha` of the scaling `dynamic` replaces it by a larger base. */
+  readonly alphaBase?: boolean;
   /** Whether LongRoPE is the only scaling; older files call it `su` or `yarn`. */
   readonly longRopeOnly?: boolean;
 }
@@ -278,6 +282,8 @@ export const architectures = {
     },
     learnedPositions: true,
   },
+  gpt_bigcode: { title: "StarCoder, SantaCoder", layersField: "n_layer", learnedPositions: true, groupedHeads: true },
+  gpt_neo: { title: "GPT-Neo", layersField: "num_layers", learnedPositions: true },
   llama: { title: "Llama 1, 2, 3; SmolLM, TinyLlama, Yi" },
   mistral: { title: "Mistral", windows: "all" },
   mixtral: { title: "Mixtral", windows: "all", experts: { normalized: true } },
@@ -377,6 +383,7 @@ export const architectures = {
   },
   mpt: { title: "MPT", layersField: "n_layers", fused: true },
   gptj: { title: "GPT-J", layersField: "n_layer", interleaved: true },
+  codegen: { title: "CodeGen", layersField: "n_layer", interleaved: true },
   llama4_text: {
     ...{ title: "Llama 4", interleaved: true, unrotated: "listed", chunked: true, derived: llama4Fields },
     experts: { scalesInputs: true, beside: "moe_intermediate_size" },
@@ -433,6 +440,12 @@ export const architectures = {
     ...{ title: "Hunyuan 3", queryKeyNorm: "head", biases: { feedForward: false }, derived: hyV3Fields },
     experts: { sigmoid: true, normalized: true },
   },
+  hunyuan_v1_dense: { title: "Hunyuan", queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
+  hunyuan_v1_moe: {
+    ...{ title: "Hunyuan-A13B", queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
+    ...{ ofLayer: hunyuanMoeLayer, experts: { normalized: true, beside: "intermediate_size" } },
+  },
+  minicpm3: { title: "MiniCPM3", latent: true, multipliers: true, derived: miniCpm3Fields },
   qwen3_5_text: { ...qwenDelta, title: "Qwen3.5", recurrent: deltaNetApart, axes: true },
   gemma3n_text: {
     ...{ ...gemmaNext, title: "Gemma 3n", windows: { every: 5 }, localBase: "rope_local_base_freq" },

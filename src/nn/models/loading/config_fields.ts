@@ -22,6 +22,20 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   lfm2: { tie_embedding: "tie_word_embeddings", block_ff_dim: "intermediate_size" },
   qwen3_next: { num_local_experts: "num_experts" },
   granitemoehybrid: { layers_block_type: "layer_types" },
+  gpt_bigcode: {
+    hidden_size: "n_embd",
+    max_position_embeddings: "n_positions",
+    num_attention_heads: "n_head",
+    num_hidden_layers: "n_layer",
+  },
+  gpt_neo: { num_attention_heads: "num_heads", num_hidden_layers: "num_layers" },
+  codegen: {
+    hidden_size: "n_embd",
+    max_position_embeddings: "n_positions",
+    num_attention_heads: "n_head",
+    num_hidden_layers: "n_layer",
+  },
+  hunyuan_v1_moe: { num_experts_per_tok: "moe_topk", num_local_experts: "num_experts" },
   bloom: { n_embed: "hidden_size", num_hidden_layers: "n_layer", num_attention_heads: "n_head" },
   mpt: { num_attention_heads: "n_heads", hidden_size: "d_model", num_hidden_layers: "n_layers" },
   mixtral: { num_experts: "num_local_experts" },
@@ -199,6 +213,16 @@ const lfm2Notes = [
   "theta",
 ];
 
+/** Keys of published files of Hunyuan for parts that its models lack, such as images. */
+const hunyuanNotes = [
+  ...["add_classification_head", "attention_head_dim", "cla_share_factor", "class_num", "dense_list", "num_experts"],
+  ...["im_end_id", "im_newline_id", "im_start_id", "image_token_id", "mask_init_id", "norm_type"],
+  ...["org_vocab_size", "pad_id", "pool_type", "position_embedding_xdrope", "text_end_id", "text_start_id"],
+  ...["use_rotary_pos_emb", "video_end_id", "video_start_id", "mlp_bias", "moe_drop_tokens", "num_media_embeds"],
+  ...["moe_random_routing_dropped_token", "moe_layer_num_skipped", "use_mixed_mlp_moe", "num_shared_expert"],
+  ...["enable_lm_head_fp32", "enable_moe_fp32_combine", "enable_attention_fp32_softmax"],
+];
+
 /** Keys that have no effect in one architecture, but do in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
@@ -210,6 +234,18 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   deepseek_v2: ["norm_topk_prob", "head_dim", "aux_loss_alpha", "seq_aux", "ep_size"],
   glm4_moe: ["num_mtp_layers", "num_nextn_predict_layers"],
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
+  // the precision of the softmax
+  gpt_bigcode: [
+    "max_batch_size",
+    "pad_key_length",
+    "validate_runner_input",
+    "attention_softmax_in_fp32",
+    "scale_attention_softmax_in_fp32",
+    "inference_runner",
+    "pre_allocate_kv_cache",
+  ],
+  hunyuan_v1_dense: hunyuanNotes,
+  hunyuan_v1_moe: hunyuanNotes,
   // notes of Megatron, in which Bloom was trained
   bloom: [
     "attention_softmax_in_fp32",
@@ -302,7 +338,10 @@ const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   deepseek_v2: { scoring_func: "softmax", moe_layer_freq: 1 },
   kimi_linear: { moe_router_activation_func: "sigmoid", moe_layer_freq: 1, use_grouped_topk: true },
   ernie4_5: { use_rmsnorm: true },
+  hunyuan_v1_dense: { use_qk_norm: true, use_cla: false },
+  hunyuan_v1_moe: { use_qk_norm: true, use_cla: false, use_mla: false },
   gptj: { rotary: true, scale_attn_weights: true },
+  codegen: { rotary: true, scale_attn_weights: true },
   ernie4_5_moe: { use_bias: false, use_rmsnorm: true },
   granitemoehybrid: { normalization_function: "rmsnorm" },
   cohere2: {

@@ -38,6 +38,31 @@ export function qwen2MoeFields(config: Settings): Derived {
   return {};
 }
 
+/**
+ * Hunyuan: `moe_topk`, and in published files `moe_intermediate_size`, may list the value of each layer. `transformers`
+ * uses `intermediate_size` for all experts.
+ */
+export function hunyuanMoeLayer(config: Settings, index: number): Settings {
+  const [chosen, hidden] = [config.get("moe_topk"), config.whole("intermediate_size")];
+  const size = config.get("moe_intermediate_size") ?? hidden;
+  if (![size].flat().every((each) => each === hidden))
+    throw config.wrong("moe_intermediate_size", `intermediate_size, ${hidden}`, size);
+  const perToken = Array.isArray(chosen) ? chosen[index] : chosen;
+  const more = { num_experts_per_tok: perToken, moe_intermediate_size: hidden };
+  return config.with(new Map([...config.entries(), ...Object.entries(more)]));
+}
+
+/** MiniCPM3 has Granite's factors under other names. Source: Hugging Face's `MiniCPM3Config`. */
+export function miniCpm3Fields(config: Settings): Derived {
+  const [width, count] = [config.whole("hidden_size"), config.whole("num_hidden_layers")];
+  return {
+    embedding_multiplier: config.number("scale_emb"),
+    residual_multiplier: (config.numberIfAny("scale_depth") ?? Math.sqrt(count)) / Math.sqrt(count),
+    logits_scaling: width / (config.positiveIfAny("dim_model_base") ?? width),
+    v_head_dim: config.wholeIfAny("v_head_dim") ?? Math.floor(width / config.whole("num_attention_heads")),
+  };
+}
+
 /** Without `mlp_layer_types`, only the first layer has no experts. */
 export const denseFirst = (config: Settings): Derived =>
   config.get("mlp_layer_types") === undefined ? { first_k_dense_replace: 1 } : {};

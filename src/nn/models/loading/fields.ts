@@ -99,6 +99,16 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ activation_function: "gelu_new", layer_norm_epsilon: 1e-5, tie_word_embeddings: true, is_causal: true },
     ...{ scale_attn_weights: true, scale_attn_by_inverse_layer_idx: false },
   },
+  gpt_bigcode: {
+    ...{ vocab_size: 50_257, n_positions: 1024, n_embd: 768, n_layer: 12, n_head: 12, n_inner: null },
+    ...{ activation_function: "gelu_pytorch_tanh", layer_norm_epsilon: 1e-5, tie_word_embeddings: true },
+    ...{ is_causal: true, scale_attn_weights: true, multi_query: true },
+  },
+  gpt_neo: {
+    ...{ vocab_size: 50_257, max_position_embeddings: 2048, hidden_size: 2048, num_layers: 24, num_heads: 16 },
+    ...{ attention_types: null, attention_layers: null, intermediate_size: null, window_size: 256 },
+    ...{ activation_function: "gelu_new", layer_norm_epsilon: 1e-5, tie_word_embeddings: true, is_causal: true },
+  },
   llama: { ...llama, attention_bias: false, mlp_bias: false },
   mistral,
   mixtral: {
@@ -287,6 +297,21 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   gptj: {
     ...{ vocab_size: 50_400, n_positions: 2048, n_embd: 4096, n_layer: 28, n_head: 16, rotary_dim: 64, n_inner: null },
     ...{ activation_function: "gelu_new", layer_norm_epsilon: 1e-5, tie_word_embeddings: false, is_causal: true },
+  },
+  codegen: {
+    ...{ vocab_size: 50_400, n_positions: 2048, n_embd: 4096, n_layer: 28, n_head: 16, rotary_dim: 64, n_inner: null },
+    ...{ activation_function: "gelu_new", layer_norm_epsilon: 1e-5, tie_word_embeddings: false, is_causal: true },
+  },
+  hunyuan_v1_dense: { ...llama, vocab_size: 290_943, rms_norm_eps: 1e-5, attention_bias: false },
+  hunyuan_v1_moe: {
+    ...{ ...llama, vocab_size: 290_943, rms_norm_eps: 1e-5, attention_bias: false },
+    ...{ num_experts: 1, moe_topk: 1, moe_intermediate_size: null },
+  },
+  minicpm3: {
+    ...{ ...deepseek, vocab_size: 73_448, hidden_size: 2560, intermediate_size: 6400, num_hidden_layers: 62 },
+    ...{ num_attention_heads: 40, num_key_value_heads: 40, max_position_embeddings: 32_768, rms_norm_eps: 1e-5 },
+    ...{ tie_word_embeddings: true, kv_lora_rank: 256, q_lora_rank: 768, qk_nope_head_dim: 64, qk_rope_head_dim: 32 },
+    ...{ v_head_dim: null, scale_emb: 12, scale_depth: 1.4, dim_model_base: 256, mlp_bias: false, head_dim: null },
   },
   llama4_text: {
     ...{ ...llama, vocab_size: 202_048, hidden_size: 5120, intermediate_size: 8192, intermediate_size_mlp: 16_384 },

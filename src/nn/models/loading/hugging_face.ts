@@ -21,7 +21,8 @@ import { falconH1Attention, falconH1FeedForward } from "./falcon_h1.ts";
 import { mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
-import { bloom, gpt2, gptj, mpt, opt } from "./unrotated.ts";
+import { bloom, codegen, gpt2, gptBigCode, gptj, gptNeo, mpt, opt } from "./unrotated.ts";
+import { alternativeTo } from "./unsupported.ts";
 
 /** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
@@ -96,6 +97,9 @@ function nameOf(settings: Settings): ArchitectureName {
   const type = settings.textIfAny("model_type");
   const name = type !== undefined && Object.hasOwn(aliases, type) ? aliases[type] : type;
   if (name !== undefined && Object.hasOwn(architectures, name)) return name as ArchitectureName;
+  const advice = alternativeTo(type);
+  if (advice !== undefined)
+    throw settings.refused("unknownArchitecture", `model_type "${type}" is not supported; ${advice}`);
   throw unknownArchitecture(settings.path!, "model_type", type);
 }
 
@@ -127,7 +131,17 @@ function describe(name: ArchitectureName, settings: Settings): DecoderDescriptio
 }
 
 /** Architectures that a function describes instead of a row of the table. */
-const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = { gpt2, opt, bloom, mpt, mamba2, gptj };
+const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = {
+  gpt2,
+  gpt_bigcode: gptBigCode,
+  gpt_neo: gptNeo,
+  opt,
+  bloom,
+  mpt,
+  mamba2,
+  gptj,
+  codegen,
+};
 
 /** @internal Describes a decoder whose settings are complete: see {@link completed}. */
 export function ofText(name: ArchitectureName, config: Settings): DecoderDescription {

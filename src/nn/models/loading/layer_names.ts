@@ -43,8 +43,18 @@ export type TopNames = Readonly<Record<TopPath, readonly string[]>>;
 
 const optPrefixes = ["model.decoder.", "decoder."];
 
+/** GPT-2's names. */
+const gptTop = {
+  tokenEmbedding: ["transformer.wte", "wte"],
+  positionEmbedding: ["transformer.wpe", "wpe"],
+  finalNorm: ["transformer.ln_f", "ln_f"],
+} as const;
+
 /** Names of layers outside of the blocks that differ from Llama's. */
 export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNames>>>> = {
+  gpt_bigcode: gptTop,
+  gpt_neo: gptTop,
+  codegen: { ...gptTop, positionEmbedding: [] },
   phi: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
   gpt_neox: {
     tokenEmbedding: ["gpt_neox.embed_in", "embed_in"],
@@ -69,7 +79,7 @@ export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNa
   lfm2: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
   falcon_h1: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
   lfm2_moe: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
-  gptj: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.ln_f", "ln_f"] },
+  gptj: { ...gptTop, positionEmbedding: [] },
   mamba2: { tokenEmbedding: ["backbone.embeddings", "embeddings"], finalNorm: ["backbone.norm_f", "norm_f"] },
 };
 
@@ -80,6 +90,9 @@ export const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly s
   opt: optPrefixes.map((prefix) => `${prefix}layers.`),
   bloom: ["transformer.h.", "h."],
   gptj: ["transformer.h.", "h."],
+  gpt_bigcode: ["transformer.h.", "h."],
+  gpt_neo: ["transformer.h.", "h."],
+  codegen: ["transformer.h.", "h."],
   mpt: ["transformer.blocks.", "blocks."],
   mamba2: ["backbone.layers.", "layers."],
 };
@@ -177,6 +190,20 @@ export const mixtralExperts = {
   "feedForward.experts.#.gate": "block_sparse_moe.experts.#.w1",
   "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
   "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
+} as const;
+
+/** GPT-2's names of norms and feed-forwards. */
+const gptBlock = {
+  attentionNorm: "ln_1",
+  feedForwardNorm: "ln_2",
+  "feedForward.up": "mlp.c_fc",
+  "feedForward.down": "mlp.c_proj",
+} as const;
+
+/** Names of Hunyuan's norms of queries and keys. */
+const hunyuan = {
+  "attention.queryNorm": "self_attn.query_layernorm",
+  "attention.keyNorm": "self_attn.key_layernorm",
 } as const;
 
 /** Names that differ from Llama's. */
@@ -280,6 +307,24 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "feedForward.up": "mlp.fc_in",
     "feedForward.down": "mlp.fc_out",
   },
+  gpt_bigcode: { ...gptBlock, ...oneProjection("attn.c_attn"), "attention.output": "attn.c_proj" },
+  gpt_neo: {
+    ...gptBlock,
+    "attention.query": "attn.attention.q_proj",
+    "attention.key": "attn.attention.k_proj",
+    "attention.value": "attn.attention.v_proj",
+    "attention.output": "attn.attention.out_proj",
+  },
+  codegen: {
+    ...oneProjection("attn.qkv_proj"),
+    attentionNorm: "ln_1",
+    "attention.output": "attn.out_proj",
+    "feedForward.up": "mlp.fc_in",
+    "feedForward.down": "mlp.fc_out",
+  },
+  hunyuan_v1_dense: hunyuan,
+  hunyuan_v1_moe: { ...hunyuan, ...sharedExpert("mlp.shared_mlp"), "feedForward.router": "mlp.gate.wg" },
+  minicpm3: latentAttention,
   llama4_text: {
     "feedForward.gate": "feed_forward.gate_proj",
     "feedForward.up": "feed_forward.up_proj",

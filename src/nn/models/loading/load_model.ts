@@ -20,7 +20,7 @@ import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
 import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
-import { isForSentences, isWithoutHead, openSentenceDecoder } from "./encoder/of_decoder.ts";
+import { isClassifier, isForSentences, isWithoutHead, openSentenceDecoder } from "./encoder/of_decoder.ts";
 import { openEncoder } from "./encoder/open.ts";
 import { encoderTypeOf } from "./encoder/published.ts";
 import { isEncoderDecoder } from "./encoder_decoder/architectures.ts";
@@ -110,13 +110,14 @@ const loadModelParameters = parameters("loadModel", {
 /**
  * Loads a language model from a Hugging Face folder or a GGUF file. From a folder, it also loads an {@link Encoder}
  * such as BERT, a {@link VisionEncoder} such as ViT, a {@link DualEncoder} such as CLIP, an {@link ObjectDetector} or
- * {@link Detr} or {@link RtDetr}, a {@link SemanticSegmenter}, a {@link DepthEstimator}, a {@link VisionLanguageModel}
- * such as Qwen2.5-VL, an {@link EncoderDecoder} such as T5, and a {@link Whisper} or {@link Wav2Vec2} model.
- * Name the type of such a model in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or
- * more safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md`,
- * `docs/encoders.md`, `docs/vision.md`, `docs/vision-chat.md`, `docs/speech.md` and `docs/translation.md` list the
- * supported architectures and methods. Weights that keep their dtype are mapped from the file. Other weights are
- * converted one at a time, so that no weight is in memory twice.
+ * {@link Detr} or {@link RtDetr}, an {@link ImageClassifier} such as ResNet, a {@link SemanticSegmenter}, a
+ * {@link DepthEstimator}, a {@link VisionLanguageModel} such as Qwen2.5-VL, an {@link EncoderDecoder} such as T5, and a
+ * {@link Whisper} or {@link Wav2Vec2} model. Name the type of such a model in TypeScript:
+ * `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or more safetensors files, whose weights may be
+ * quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md`, `docs/encoders.md`, `docs/vision.md`,
+ * `docs/vision-chat.md`, `docs/speech.md` and `docs/translation.md` list the supported architectures and methods.
+ * Weights that keep their dtype are mapped from the file. Other weights are converted one at a time, so that no weight
+ * is in memory twice.
  *
  * A name such as `owner/name` is a model on the hub at `HF_ENDPOINT`. It is loaded from the cache that Hugging Face's
  * tools share, or downloaded into it first; a terminal shows the progress.
@@ -197,7 +198,7 @@ function openFolder(path: string): Opened {
   const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
   if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
-  if (isForSentences(path) || isWithoutHead(path, described, settings))
+  if (isForSentences(path) || isClassifier(settings) || isWithoutHead(path, described, settings))
     return openSentenceDecoder(path, { config, settings, ...described });
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);

@@ -244,6 +244,8 @@ function blockPlaces(
   }));
 }
 
+const codegenParts = ["query", "value", "key"];
+
 /** Returns the rows of a projection in a tensor that stores, for each key head, its queries, then its key and value. */
 function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, path: string): Change | undefined {
   const part = /^attention\.(query|key|value|gate)$/.exec(path)?.[1];
@@ -254,8 +256,12 @@ function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, 
   }
   if (part !== undefined && layer.attention.gated && (part === "query" || part === "gate"))
     return { kind: "heads", of: 2, first: part === "query" ? 0 : 1, count: 1, headWidth: layer.attention.headWidth };
-  if (part === undefined || style === "gguf" || !rowOf(name).groupedHeads) return undefined;
+  if (part === undefined || style === "gguf") return undefined;
   const { heads, keyValueHeads, headWidth } = layer.attention;
+  // CodeGen stores the queries of a quarter of the heads, then their values and keys
+  if (name === "codegen")
+    return { kind: "heads", of: 3, first: codegenParts.indexOf(part), count: 1, headWidth: (heads * headWidth) / 4 };
+  if (!rowOf(name).groupedHeads) return undefined;
   const count = heads / keyValueHeads;
   const [first, rows] = part === "query" ? [0, count] : [part === "key" ? count : count + 1, 1];
   return { kind: "heads", of: count + 2, first, count: rows, headWidth };

@@ -3,6 +3,7 @@ import type { LayerOptions } from "../../layers/initialization.ts";
 import type { Decoder } from "../decoder/decoder.ts";
 import type { Encoder } from "../encoder/encoder.ts";
 import type { EncoderDecoder } from "../encoder_decoder/encoder_decoder.ts";
+import type { ImageClassifier } from "../vision/classifier/classifier.ts";
 import type { DepthEstimator } from "../vision/depth/estimator.ts";
 import type { ObjectDetector } from "../vision/detector.ts";
 import type { Detr } from "../vision/detr/detr.ts";
@@ -26,6 +27,7 @@ export type LoadableModel =
   | VisionEncoder
   | DualEncoder
   | ObjectDetector
+  | ImageClassifier
   | SemanticSegmenter
   | DepthEstimator
   | Detr

@@ -60,7 +60,7 @@ export interface Loadable extends Module {
 /** Ignores constant tables of older files, tables that llama.cpp precomputes, and weights of vision parts. */
 const isIgnored = (name: string): boolean =>
   [
-    /\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$/,
+    /\.attn\.(attention\.)?((masked_)?bias|causal_mask)$|\.rotary_emb\.inv_freq$/,
     /^rope_(freqs|factors_\w+)\.weight$/,
     /(vision|audio)_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\.|embed_(vision|audio)\./,
     // multi-token prediction

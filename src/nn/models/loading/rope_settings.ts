@@ -122,17 +122,23 @@ function factorsOf(rope: Settings, name: string, pairs: number): number[] {
  */
 export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDescription {
   const base = rope?.positiveIfAny("rope_theta") ?? context.base();
+  const alpha = context.row.alphaBase ? rope?.positiveIfAny("alpha") : undefined;
   if (rope)
     checkKeys(
       rope,
       (key) =>
         rotationKeys.has(key) ||
         (context.row.tempered && temperKeys.has(key)) === true ||
-        (context.row.axes && axesKeys.has(key)) === true,
+        (context.row.axes && axesKeys.has(key)) === true ||
+        (context.row.alphaBase && key === "alpha") === true,
       "is not a setting of rotary positions",
     );
   if (rope && context.row.axes) checkSections(rope);
   const type = rope?.textIfAny("rope_type") ?? rope?.textIfAny("type") ?? "default";
+  if (alpha !== undefined && type === "dynamic") {
+    if (context.headWidth <= 2) throw rope!.wrong("alpha", "no alpha if heads have at most 2 elements", alpha);
+    return { base: base * alpha ** (context.headWidth / (context.headWidth - 2)) };
+  }
   const known = context.row.longRopeOnly ? longRopeAlone : scalings;
   const scaling = Object.hasOwn(known, type) ? known[type] : undefined;
   if (scaling === undefined) {

@@ -1,4 +1,7 @@
-/** Describes decoders with other fields than Llama: GPT-2 and OPT with learned positions, Bloom and MPT, and GPT-J. */
+/**
+ * Describes decoders with other fields than Llama: GPT-2, StarCoder, GPT-Neo and OPT with learned positions, Bloom and
+ * MPT, GPT-J and CodeGen.
+ */
 import type { DecoderDescription, LayerDescription } from "../decoder/description.ts";
 import { activationOf } from "./activations.ts";
 import { checkKeys, hasNoEffectAnywhere } from "./config_fields.ts";
@@ -12,14 +15,21 @@ function headWidthOf(config: Settings, width: number, heads: number, names: read
   throw config.wrong(names[0], `a multiple of ${names[1]}`, width);
 }
 
-export function gpt2(config: Settings, count: number): DecoderDescription {
+export const gpt2 = (config: Settings, count: number): DecoderDescription => likeGpt2("gpt2", config, count);
+
+/** StarCoder: GPT-2 whose heads share one key and value if `multi_query` is true. */
+export const gptBigCode = (config: Settings, count: number): DecoderDescription =>
+  likeGpt2("gpt_bigcode", config, count);
+
+function likeGpt2(architecture: "gpt2" | "gpt_bigcode", config: Settings, count: number): DecoderDescription {
   const [width, heads, contextLength] = [config.whole("n_embd"), config.whole("n_head"), config.whole("n_positions")];
   const headWidth = headWidthOf(config, width, heads, ["n_embd", "n_head"]);
   const activation = activationOf(config, "activation_function");
   const scale = config.flag("scale_attn_weights") ? 1 / Math.sqrt(headWidth) : 1;
-  const isByLayer = config.flag("scale_attn_by_inverse_layer_idx");
+  const isByLayer = config.flag("scale_attn_by_inverse_layer_idx", false);
+  const isShared = config.flag("multi_query", false);
   return {
-    architecture: "gpt2",
+    architecture,
     vocabularySize: config.whole("vocab_size"),
     contextLength,
     width,
@@ -30,9 +40,9 @@ export function gpt2(config: Settings, count: number): DecoderDescription {
       norms: "before",
       attention: {
         heads,
-        keyValueHeads: heads,
+        keyValueHeads: isShared ? 1 : heads,
         headWidth,
-        fused: true,
+        fused: architecture === "gpt2",
         queryKeyValueBias: true,
         outputBias: true,
         scale: isByLayer ? scale / (index + 1) : scale,
@@ -43,8 +53,71 @@ export function gpt2(config: Settings, count: number): DecoderDescription {
   };
 }
 
+/** GPT-Neo: scores are not scaled, and layers of the type `local` have a window. */
+export function gptNeo(config: Settings, count: number): DecoderDescription {
+  checkCausal(config);
+  const [width, heads] = [config.whole("hidden_size"), config.whole("num_heads")];
+  const headWidth = headWidthOf(config, width, heads, ["hidden_size", "num_heads"]);
+  const activation = activationOf(config, "activation_function");
+  const kinds = kindsOf(config, count);
+  const window = config.whole("window_size");
+  return {
+    architecture: "gpt_neo",
+    vocabularySize: config.whole("vocab_size"),
+    contextLength: config.whole("max_position_embeddings"),
+    width,
+    norm: { kind: "layerNorm", eps: config.positive("layer_norm_epsilon") },
+    learnedPositions: true,
+    tied: config.flag("tie_word_embeddings"),
+    layers: layersOf(count, (index) => ({
+      norms: "before",
+      attention: {
+        heads,
+        keyValueHeads: heads,
+        headWidth,
+        queryKeyValueBias: false,
+        outputBias: true,
+        scale: 1,
+        window: kinds[index] === "local" ? window : undefined,
+      },
+      feedForward: {
+        hidden: config.wholeIfAny("intermediate_size") ?? 4 * width,
+        gated: false,
+        activation,
+        bias: true,
+      },
+    })),
+  };
+}
+
+/** Returns the kind of each layer of GPT-Neo. `attention_types` lists kinds with the number of their repetitions. */
+function kindsOf(config: Settings, count: number): unknown[] {
+  const types = config.get("attention_types") ?? [[["global", "local"], 12]];
+  const repeated = Array.isArray(types)
+    ? types.flatMap((each) => {
+        const [kinds, times] = Array.isArray(each) ? each : [];
+        return Array.isArray(kinds) && Number.isInteger(times) && times >= 0 && times <= count
+          ? Array.from({ length: times }, () => kinds).flat()
+          : [undefined];
+      })
+    : [];
+  const kinds = config.get("attention_layers") ?? repeated;
+  const isKnown = (kind: unknown) => kind === "global" || kind === "local";
+  if (Array.isArray(kinds) && kinds.length === count && kinds.every(isKnown)) return kinds;
+  throw config.wrong("attention_types", `kinds (global or local) of ${count} layers, such as [[["global"], 2]]`, types);
+}
+
 /** GPT-J: attention and MLP share one norm, and only a part of each head rotates, in adjacent pairs. */
-export function gptj(config: Settings, count: number): DecoderDescription {
+export const gptj = (config: Settings, count: number): DecoderDescription => likeGptj("gptj", config, count);
+
+/** CodeGen: GPT-J whose queries, values and keys are one weight in four parts. */
+export function codegen(config: Settings, count: number): DecoderDescription {
+  const heads = config.whole("n_head");
+  if (heads % 4 !== 0) throw config.wrong("n_head (or num_attention_heads)", "a multiple of 4", heads);
+  return likeGptj("codegen", config, count);
+}
+
+function likeGptj(architecture: "gptj" | "codegen", config: Settings, count: number): DecoderDescription {
   checkCausal(config);
   const [width, heads, contextLength] = [config.whole("n_embd"), config.whole("n_head"), config.whole("n_positions")];
   const headWidth = headWidthOf(config, width, heads, ["n_embd", "n_head"]);
@@ -55,7 +128,7 @@ export function gptj(config: Settings, count: number): DecoderDescription {
     throw config.refused("tiedBias", "expected tie_word_embeddings to be false, since the head has a bias, got true");
   const activation = activationOf(config, "activation_function");
   return {
-    architecture: "gptj",
+    architecture,
     vocabularySize: config.whole("vocab_size"),
     contextLength,
     width,

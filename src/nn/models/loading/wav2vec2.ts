@@ -1,4 +1,4 @@
-/** Opens the folder of a {@link Wav2Vec2} model: wav2vec2 or HuBERT with a CTC head. */
+/** Opens the folder of a {@link Wav2Vec2} model: wav2vec2, HuBERT or WavLM with a CTC head. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tupleOf } from "../../../core/tuples.ts";
@@ -28,7 +28,8 @@ import type { WeightSource } from "./source.ts";
 export type Wav2Vec2Name = Wav2Vec2Description["architecture"];
 
 /** Whether a `model_type` belongs to a supported architecture. */
-export const isWav2Vec2 = (type: unknown): type is Wav2Vec2Name => type === "wav2vec2" || type === "hubert";
+export const isWav2Vec2 = (type: unknown): type is Wav2Vec2Name =>
+  type === "wav2vec2" || type === "hubert" || type === "wavlm";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
 const fields = {
@@ -51,6 +52,9 @@ const fields = {
   feat_proj_layer_norm: true,
   num_feat_extract_layers: 7,
 } as const;
+
+/** The fields that only WavLM has. */
+const wavLmFields = { num_buckets: 320, max_bucket_distance: 800 } as const;
 
 /** Keys for which only one value is supported. */
 const only: Readonly<Record<string, unknown>> = {
@@ -131,15 +135,20 @@ export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object): 
 }
 
 function describe(name: Wav2Vec2Name, given: Settings): Wav2Vec2Description {
+  const isWavLm = name === "wavlm";
   const isKnown = (key: string) =>
     Object.hasOwn(fields, key) ||
+    (isWavLm && (Object.hasOwn(wavLmFields, key) || key === "num_ctc_classes" || key === "replace_prob")) ||
     notes.has(key) ||
     hasNoEffectAnywhere(key) ||
     (Object.hasOwn(only, key) && only[key] === given.get(key));
   checkKeys(given, isKnown, `is not a supported setting of ${name}`);
   checkClass(given);
   const config = given.with(
-    new Map([...Object.entries(fields), ...given.entries().filter(([, value]) => value !== null)]),
+    new Map<string, unknown>([
+      ...Object.entries({ ...fields, ...wavLmFields }),
+      ...given.entries().filter(([, value]) => value !== null),
+    ]),
   );
   const [width, heads] = [config.whole("hidden_size"), config.whole("num_attention_heads")];
   if (width % heads !== 0) throw config.wrong("hidden_size", "a multiple of num_attention_heads", width);
@@ -148,6 +157,13 @@ function describe(name: Wav2Vec2Name, given: Settings): Wav2Vec2Description {
   const activation = encoderActivation(config, "hidden_act");
   if (activation === "tanh") throw config.wrong("hidden_act", "gelu, relu or silu", activation);
   const convolutionActivation = encoderActivation(config, "feat_extract_activation");
+  const distances = { buckets: config.whole("num_buckets", 4), longest: config.whole("max_bucket_distance") };
+  if (isWavLm && distances.longest <= distances.buckets / 4)
+    throw config.wrong(
+      "max_bucket_distance",
+      `above ${distances.buckets / 4}, a quarter of num_buckets`,
+      distances.longest,
+    );
   return {
     architecture: name,
     vocabularySize: config.whole("vocab_size"),
@@ -156,14 +172,15 @@ function describe(name: Wav2Vec2Name, given: Settings): Wav2Vec2Description {
     convolutionBias: config.flag("conv_bias"),
     convolutionNorm: normOf(config),
     convolutionActivation,
-    projectionNorm: name === "wav2vec2" || config.flag("feat_proj_layer_norm"),
+    projectionNorm: name !== "hubert" || config.flag("feat_proj_layer_norm"),
+    distances: isWavLm ? distances : undefined,
     positions: { kernel, groups, activation: convolutionActivation },
     norm: { kind: "layerNorm", eps: config.positive("layer_norm_eps"), bias: true },
     normPlace: config.flag("do_stable_layer_norm") ? "before" : "after",
     layers: config.whole("num_hidden_layers"),
     layer: {
       attentionNorm: true,
-      attention: { heads, headWidth: width / heads, bias: true, fused: false },
+      attention: { heads, headWidth: width / heads, bias: true, fused: false, gatedDistances: isWavLm },
       feedForward: { hidden: config.whole("intermediate_size"), bias: true, activation, gated: false },
     },
   };
@@ -285,9 +302,16 @@ const block: Readonly<Record<string, string>> = {
   feedForwardNorm: "final_layer_norm",
 };
 
+/** The names of WavLM's gates of distances in a block. */
+const gates: typeof block = {
+  "attention.distanceGate.projection": "attention.gru_rel_pos_linear",
+  "attention.distanceGate.factors": "attention.gru_rel_pos_const",
+};
+
 /** Returns the place of every layer with weights. */
 function placesOf(description: Wav2Vec2Description): Place[] {
-  const { architecture, convolutions, convolutionNorm, projectionNorm, layers } = description;
+  const { architecture, convolutions, convolutionNorm, projectionNorm, layers, distances } = description;
+  const names = distances ? { ...block, ...gates } : block;
   const place = (path: string, name: string): Place => ({ path, names: [`${architecture}.${name}`] });
   return [
     ...convolutions.flatMap((_, index) => {
@@ -299,9 +323,13 @@ function placesOf(description: Wav2Vec2Description): Place[] {
     ...(projectionNorm ? [place("projectionNorm", "feature_projection.layer_norm")] : []),
     place("projection", "feature_projection.projection"),
     place("positions.convolution", positionsName),
+    ...(distances ? [place("distanceEmbedding", "encoder.layers.0.attention.rel_attn_embed")] : []),
     place("norm", "encoder.layer_norm"),
     ...Array.from({ length: layers }, (_, index) =>
-      Object.entries(block).map(([path, name]) => place(`blocks.${index}.${path}`, `encoder.layers.${index}.${name}`)),
+      Object.entries(names).map(([path, name]) => ({
+        ...place(`blocks.${index}.${path}`, `encoder.layers.${index}.${name}`),
+        ...(path.endsWith("factors") && { change: { kind: "reshaped" } as const }),
+      })),
     ).flat(),
     { path: "head", names: ["lm_head"] },
   ];

@@ -5,7 +5,7 @@ import type { EncoderActivation, EncoderLayerDescription } from "../encoder/desc
 /** A speech recognition model with an output for each frame of about 20 ms, trained with the CTC loss. */
 export interface Wav2Vec2Description {
   /** The name of the architecture: the `model_type` of Hugging Face. */
-  readonly architecture: "wav2vec2" | "hubert";
+  readonly architecture: "wav2vec2" | "hubert" | "wavlm";
   /** The number of symbols, with the blank. */
   readonly vocabularySize: number;
   /** The size of hidden states. */
@@ -29,6 +29,8 @@ export interface Wav2Vec2Description {
     readonly groups: number;
     readonly activation: EncoderActivation;
   };
+  /** The number of buckets of distances whose scores are learned, and the longest distance. Default: none. */
+  readonly distances?: { readonly buckets: number; readonly longest: number } | undefined;
   /** All norms but those of the convolutions. */
   readonly norm: NormDescription;
   /** Whether norms are before attention and feed-forward, plus one after the last block, instead of after them. */

@@ -8,6 +8,7 @@ import { isFloat } from "../../../tensor/dtype.ts";
 import { expectTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
+import { Embedding } from "../../layers/embedding.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
@@ -15,12 +16,13 @@ import type { Normalization } from "../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { newNorm } from "../decoder/block.ts";
 import { EncoderBlock } from "../encoder/block.ts";
+import { bucketScores } from "../encoder/distances.ts";
 import type { Wav2Vec2Description } from "./description.ts";
 import { ConvolutionalPositions, SpeechConvolution } from "./feature_encoder.ts";
 import type { CtcSettings } from "./settings.ts";
 
 /**
- * A speech recognition model of the wav2vec 2.0 family, such as wav2vec2 and HuBERT, with a CTC head: convolutions over
+ * A speech recognition model of the wav2vec 2.0 family, such as wav2vec2, HuBERT and WavLM, with a CTC head: convolutions over
  * samples, a transformer, and the scores of each symbol for each frame of about 20 ms. `loadModel` returns it for a
  * folder of such a model; `transcribe` runs it.
  *
@@ -30,18 +32,20 @@ import type { CtcSettings } from "./settings.ts";
  * | `projectionNorm.weight` | [channels]; null if there is none |
  * | `projection.weight` | [width, channels] |
  * | `positions. …` | see {@link ConvolutionalPositions} |
+ * | `distanceEmbedding.weight` | [buckets, heads] of WavLM; null for others |
  * | `norm.weight` | [width], before the first block, or after the last one |
  * | `blocks.0. …` | see {@link EncoderBlock} |
  * | `head.weight` | [vocabularySize, width] |
  *
  * Sources: A. Baevski et al., "wav2vec 2.0: A Framework for Self-Supervised Learning of Speech Representations", 2020;
- * W.-N. Hsu et al., "HuBERT", 2021; A. Graves et al., "Connectionist Temporal Classification", 2006.
+ * W.-N. Hsu et al., "HuBERT", 2021; S. Chen et al., "WavLM", 2022; A. Graves et al., "Connectionist Temporal Classification", 2006.
  */
 export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
   readonly convolutions: readonly SpeechConvolution[];
   readonly projectionNorm: Normalization | null;
   readonly projection: Linear | QuantizedLinear;
   readonly positions: ConvolutionalPositions;
+  readonly distanceEmbedding: Embedding | null;
   readonly norm: Normalization;
   readonly blocks: readonly EncoderBlock[];
   readonly head: Linear | QuantizedLinear;
@@ -60,6 +64,8 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     this.projectionNorm = projectionNorm ? newNorm(channels, norm, shared) : null;
     this.projection = new Linear(channels, width, shared);
     this.positions = new ConvolutionalPositions(description, shared);
+    const { distances } = description;
+    this.distanceEmbedding = distances ? new Embedding(distances.buckets, layer.attention.heads, shared) : null;
     this.norm = newNorm(width, norm, shared);
     this.blocks = Array.from({ length: layers }, () => new EncoderBlock({ ...shared, width, norm, normPlace, layer }));
     this.head = new Linear(width, vocabularySize, shared);
@@ -131,7 +137,6 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     this.checkSamples(samples);
     const isBefore = this.#description.normPlace === "before";
     return tidy(() => {
-      const inputs = { mask: undefined, bias: undefined, distances: undefined };
       const given = unsqueeze(toDType(samples, this.convolutions[0].convolution.weight.dtype), 1);
       const frames = transpose(
         this.convolutions.reduce((x, layer) => layer.forward(x), given),
@@ -141,9 +146,18 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
       const projected = this.projection.forward(this.projectionNorm ? this.projectionNorm.forward(frames) : frames);
       let x: Tensor = add(projected, this.positions.forward(projected));
       if (!isBefore) x = this.norm.forward(x);
+      const inputs = { mask: undefined, bias: this.distanceScores(x.shape[1]), distances: undefined };
       for (const block of this.blocks) x = block.forward(x, inputs);
       return isBefore ? this.norm.forward(x) : x;
     });
+  }
+
+  /** Returns WavLM's scores of distances, [1, heads, frames, frames]. */
+  private distanceScores(frames: number): Tensor | undefined {
+    const { distances } = this.#description;
+    if (!distances || !this.distanceEmbedding) return undefined;
+    const { buckets: rows, longest } = distances;
+    return bucketScores(this.distanceEmbedding, { rows, longest, queries: frames, keys: frames, bothWays: true });
   }
 
   private checkSamples(samples: Tensor): void {

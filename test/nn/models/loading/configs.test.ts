@@ -78,6 +78,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   // with groups of unequal sizes, transformers mixes a token's experts with other tokens'
   exaone_moe: ["num_experts"],
   gptj: ["tie_word_embeddings"],
+  codegen: ["tie_word_embeddings"],
   ernie4_5_moe: ["use_bias"],
   mpt: ["attn_config", "logit_scale", "no_bias", "norm_type"],
 };

@@ -14,7 +14,12 @@ import {
   randn,
   tensor,
 } from "../../../../src/index.ts";
+import { architectures } from "../../../../src/nn/models/loading/architectures.ts";
+import { encoderArchitectures } from "../../../../src/nn/models/loading/encoder/architectures.ts";
+import { encoderDecoderRows } from "../../../../src/nn/models/loading/encoder_decoder/architectures.ts";
 import { fieldsOf } from "../../../../src/nn/models/loading/fields.ts";
+import { alternativeTo } from "../../../../src/nn/models/loading/unsupported.ts";
+import { dualArchitectures, visionArchitectures } from "../../../../src/nn/models/loading/vision/architectures.ts";
 import { setMemoryLimit } from "../../../../src/tensor/reserve.ts";
 import type { Tensor } from "../../../../src/tensor/tensor.ts";
 import { testFolder } from "../../../support/folder.ts";
@@ -234,14 +239,28 @@ describe("loading a model limits its memory", () => {
   });
 });
 
+test("no supported architecture has advice to load another one", () => {
+  const tables = [architectures, encoderArchitectures, encoderDecoderRows, visionArchitectures, dualArchitectures];
+  const others = ["resnet", "convnext", "segformer", "depth_anything", "detr", "rt_detr", "sam", "wav2vec2", "whisper"];
+  const names = [...tables.flatMap((table) => Object.keys(table)), ...others];
+  expect(names.filter((name) => alternativeTo(name) !== undefined)).toEqual([]);
+});
+
 describe("the error names what is rejected:", () => {
   test.each<[string, object, string, string]>([
     [
       "llama",
       { model_type: "mamba" },
       "unknownArchitecture",
-      'got "mamba"; to support another architecture, add a row',
+      'model_type "mamba" is not supported; of recurrent language models mamba2',
     ],
+    [
+      "llama",
+      { model_type: "mamba9" },
+      "unknownArchitecture",
+      'got "mamba9"; to support another architecture, add a row',
+    ],
+    ["llama", { model_type: "vision-encoder-decoder" }, "unknownArchitecture", "to read text in images, load a"],
     ["llama", { model_type: null }, "unknownArchitecture", "got none"],
     ["llama", { rope_parameters: { rope_type: "su" } }, "unknownScaling", 'got "su"'],
     ["llama", { hidden_act: "relu6" }, "unknownActivation", 'got "relu6"'],

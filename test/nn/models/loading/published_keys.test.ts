@@ -19,6 +19,10 @@ const decoders = {
   lfm2: { theta: 1e6, num_heads: 8, block_dim: 64, use_pos_enc: true },
   stablelm: { rope_pct: 0.25 },
   granitemoehybrid: { logits_to_keep: 0, mamba_chunk_size: 256 },
+  gpt_bigcode: { attention_softmax_in_fp32: true, inference_runner: 0, pad_key_length: true, max_batch_size: 1 },
+  codegen: { scale_attn_weights: true },
+  hunyuan_v1_dense: { use_qk_norm: true, use_cla: false, class_num: 0, norm_type: "rms", mlp_bias: false },
+  hunyuan_v1_moe: { moe_intermediate_size: [11_008, 11_008], use_mla: false, num_shared_expert: [1, 1] },
   gptj: { rotary: true, scale_attn_weights: true },
   mpt: { init_config: { name: "kaiming_normal_", verbose: 0 }, tokenizer_name: "gpt-neox-20b", verbose: 0 },
 } as const;
@@ -29,6 +33,8 @@ test.each(Object.entries(decoders))("notes in configs of %s have no effect", (na
 });
 
 const encoders = {
+  electra: { generator_size: "1/3" },
+  modernbert: { classifiers_size: [3], tasks: ["glue/mnli"] },
   bert: { add_pooling_layer: false, directionality: "bidi" },
   roberta: { language: "english", name: "Roberta" },
   "xlm-roberta": { matryoshka_dimensions: [256], use_memory_efficient_attention: false, unpad_inputs: true },

@@ -16,7 +16,7 @@ interface Case {
   readonly image: readonly [number, number];
   readonly shapes: Readonly<Record<string, number[]>>;
 }
-type Model = nn.SemanticSegmenter | nn.DepthEstimator | nn.Detr | nn.RtDetr;
+type Model = nn.ImageClassifier | nn.SemanticSegmenter | nn.DepthEstimator | nn.Detr | nn.RtDetr;
 
 const CLOSE = 2e-5;
 /** Gradients of float32 pass through up to 60 layers. */
@@ -53,6 +53,8 @@ async function load(name: string, own: Case, rename = (key: string): string => k
   await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
   return (await nn.loadModel<Model>(path, { dtype: "float32" })).model;
 }
+
+const isClassifier = ({ config }: Case): boolean => `${config["architectures"]}`.endsWith("ForImageClassification");
 
 const pixelsOf = ({ image }: Case): Tensor => weight("pixels", [2, 3, ...image]);
 
@@ -91,7 +93,7 @@ describe.each(named)("vision models with dense outputs: model %d, %s", (at, _, o
     expect(shapesOf(nn.createModel<Model>(own.config))).toEqual(shapesOf(model));
   });
 
-  if (own.name.endsWith("detr")) return;
+  if (own.name.endsWith("detr") || isClassifier(own)) return;
 
   test("maps and masks have the size of the original image", async () => {
     const model = await load(`${at}`, own);
@@ -222,6 +224,35 @@ test("boxes near the border of RT-DETR's places are not used", () => {
   );
 });
 
+test.each(["resnet", "segformer", "convnext", "convnextv2"] as const)(
+  "a folder of %s classifies images",
+  async (name) => {
+    const own = cases.find((each) => each.name === name && isClassifier(each))!;
+    const model = (await load(`classifier.${name}`, own)) as nn.ImageClassifier;
+    const pixels = pixelsOf(own);
+    Object.defineProperty(model.processor!, "process", { value: () => pixels.narrow(0, 0, 1).mul(1) });
+    const image = zeros([3, height, width], { dtype: "uint8" });
+    const [labels] = await nn.classifyImages(model, [image]);
+    const names: unknown[] = Object.values(own.config["id2label"] as object);
+    const scores = Array.from(answers[`${cases.indexOf(own)}.result`].narrow(0, 0, 1).dataSync(), Number);
+    expect<unknown>(labels[0].label).toBe(names[scores.indexOf(Math.max(...scores))]);
+    expect(labels.reduce((sum, { score }) => sum + score, 0)).toBeCloseTo(1, 5);
+    // without the head, the same folder gives vectors
+    const title = `${own.config["architectures"]}`.replace("ForImageClassification", "Model");
+    const shapes = Object.fromEntries(
+      Object.entries(own.shapes).flatMap(([key, shape]) =>
+        key.startsWith("classifier") ? [] : [[key.slice(key.indexOf(".") + 1), shape]],
+      ),
+    );
+    const bare = { ...own, shapes, config: { ...own.config, architectures: [title] } };
+    const vectors = (await load(`bare.${name}`, bare)) as nn.ImageClassifier;
+    expect(vectors.forward(pixels).shape).toEqual([2, model.description.width]);
+    Object.defineProperty(vectors.processor!, "process", { value: () => pixels.narrow(0, 0, 1).mul(1) });
+    await expect(nn.classifyImages(vectors, [image])).rejects.toThrow("got one without a head");
+    expect((await nn.embedImages(vectors, [image])).shape).toEqual([1, model.description.width]);
+  },
+);
+
 test("unsupported settings are rejected", async () => {
   const of = (name: ImageModelName) => cases.find((own) => own.name === name)!;
   const changed = (own: Case, changes: object): Case => ({ ...own, config: { ...own.config, ...changes } });
@@ -229,7 +260,10 @@ test("unsupported settings are rejected", async () => {
   const backbone = depth.config["backbone_config"] as object;
   const rejected = (own: Case, message: string) => expect(load("rejected", own)).rejects.toThrow(message);
   await rejected(changed(segformer, { unknown: 1 }), "unknown is not a setting of segformer");
-  await rejected(changed(segformer, { architectures: ["SegformerModel"] }), "ForSemanticSegmentation");
+  await rejected(changed(segformer, { architectures: ["SegformerForDepth"] }), "ForSemanticSegmentation");
+  await rejected(changed(of("convnext"), { num_stages: 9 }), "one for each of num_stages (9)");
+  await rejected(changed(of("convnextv2"), { layer_scale_init_value: 1 }), "layer_scale_init_value is not a setting");
+  await rejected(changed(of("resnet"), { architectures: ["ResNetBackbone"] }), "ForImageClassification or Model");
   await rejected(changed(segformer, { depths: [1] }), "expected depths to be a list of num_encoder_blocks");
   const rtDetr = of("rt_detr");
   await rejected(changed(rtDetr, { eval_size: [640, 640] }), "eval_size is not a supported setting of rt_detr");

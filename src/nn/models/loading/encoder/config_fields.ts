@@ -206,8 +206,11 @@ const unused: Readonly<Partial<Record<EncoderName, readonly string[]>>> = {
   mpnet: ["type_vocab_size"],
   // the files of sentence-transformers state the pooling instead
   jina_bert: ["hidden_act", "emb_pooler"],
-  modernbert: ["layer_norm_eps", "type_vocab_size"],
+  // the last two are notes of training on several tasks
+  modernbert: ["layer_norm_eps", "type_vocab_size", "classifiers_size", "tasks"],
   "deberta-v2": ["conv_act", "conv_groups"],
+  // the size of the generator with which the discriminator was trained
+  electra: ["generator_size", "generator_hidden_size"],
 };
 
 /**

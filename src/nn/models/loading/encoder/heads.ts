@@ -24,11 +24,16 @@ function taskOf(name: EncoderName, config: Settings): EncoderTask | undefined {
   if (className === undefined) return undefined;
   // BERT's and ALBERT's pretraining has the head of masked tokens, and another for pairs of sentences.
   if (className.endsWith("ForPreTraining") && (name === "bert" || name === "albert")) return "fillMask";
+  if (isDiscriminator(name, config)) return "tag";
   const found = tasks.find(([end]) => className.endsWith(end));
   if (found) return found[1];
   const known = tasks.map(([end]) => end).join(", ");
   throw config.refused("unsupportedHead", `expected architectures to end with one of ${known}, got "${className}"`);
 }
+
+/** Whether a config names ELECTRA's discriminator, which has one score for each token: whether it was replaced. */
+const isDiscriminator = (name: EncoderName, config: Settings): boolean =>
+  name === "electra" && `${config.get("architectures")}`.endsWith("ForPreTraining");
 
 /** Returns the description of the head; undefined without a head. */
 export function headOf(
@@ -54,10 +59,26 @@ export function headOf(
     const tied = config.flag("tie_word_embeddings");
     return { task, dense: isModern ? modern() : dense, outputs: vocabularySize, bias, tied };
   }
+  if (isDiscriminator(name, config)) {
+    const dense = { width, activation: encoderActivation(config, activationKey(name)), bias: true, norm: false };
+    return { task, dense, outputs: 1, bias: true, tied: false };
+  }
   const outputs = { outputs: namesOf(config).length, bias: true, tied: false };
   if (task !== "classify") return { task, ...outputs, ...(isModern && { dense: modern() }) };
   if (!isModern) return { task, pooling: "first", ...outputs, dense: classifierLayer(name, config, width) };
   return { task, pooling: modernPooling(config), ...outputs, dense: modern() };
+}
+
+/** Returns the head of a language model for classes of texts or tokens; undefined for other classes. */
+export function decoderHeadOf(config: Settings): HeadDescription | undefined {
+  const list = config.get("architectures");
+  const className = Array.isArray(list) ? `${list[0]}` : "";
+  const [, kind] = /For(Sequence|Token)Classification$/.exec(className) ?? [];
+  if (kind === undefined) return undefined;
+  const outputs = namesOf(config).length;
+  return kind === "Token"
+    ? { task: "tag", outputs, bias: true, tied: false }
+    : { task: "classify", pooling: "last", outputs, bias: false, tied: false };
 }
 
 function classifierLayer(name: EncoderName, config: Settings, width: number): DenseDescription {
@@ -80,12 +101,15 @@ function modernPooling(config: Settings): "first" | "mean" {
   throw config.wrong("classifier_pooling", "cls or mean", pooling);
 }
 
-/** @internal Returns the names of labels: `id2label`, or as many as `num_labels` says. */
-export function namesOf(config: Settings): string[] {
+/** @internal Returns the names of labels: `id2label`, or as many as `num_labels` says, which defaults to `fallback`. */
+export function namesOf(config: Settings, fallback = 2): string[] {
   const given = config.inner("id2label");
-  const count = given ? given.names.length : (config.wholeIfAny("num_labels") ?? 2);
+  const count = given ? given.names.length : (config.wholeIfAny("num_labels") ?? fallback);
   return Array.from({ length: count }, (_, index) => given?.textIfAny(`${index}`) ?? `LABEL_${index}`);
 }
+
+/** The labels of ELECTRA's discriminator: `O` for tokens that were not replaced. */
+const DISCRIMINATOR_NAMES = ["O", "replaced"];
 
 /** The activations of cross-encoders, by their classes in PyTorch. */
 const relevances: Readonly<Record<string, EncoderLabels["relevance"]>> = {
@@ -94,7 +118,11 @@ const relevances: Readonly<Record<string, EncoderLabels["relevance"]>> = {
 };
 
 /** Returns the names of the results of a head, and how scores become probabilities. */
-export function labelsOf(config: Settings, { task, outputs }: HeadDescription): EncoderLabels | undefined {
+export function labelsOf(
+  config: Settings,
+  { task, outputs, dense }: HeadDescription,
+  fallback?: number,
+): EncoderLabels | undefined {
   if (task === "fillMask" || task === "answer") return undefined;
   const sentence = config.inner("sentence_transformers");
   const activation = sentence?.textIfAny("activation_fn") ?? config.textIfAny("sbert_ce_default_activation_function");
@@ -105,7 +133,8 @@ export function labelsOf(config: Settings, { task, outputs }: HeadDescription): 
       "unknownActivation",
       `expected ${key} to be one of ${Object.keys(relevances).join(", ")}, got "${activation}"`,
     );
-  return { names: namesOf(config), scores: task === "tag" ? "softmax" : scoresOf(config, outputs), relevance };
+  const names = task === "tag" && dense?.norm === false ? DISCRIMINATOR_NAMES : namesOf(config, fallback);
+  return { names, scores: task === "tag" ? "softmax" : scoresOf(config, outputs), relevance };
 }
 
 /** @internal Returns how scores become probabilities, as in the classification pipelines of `transformers`. */

@@ -74,6 +74,10 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
   electra: bertLike("electra", {
     ...tagAndAnswer,
     classify: denseHead,
+    tag: {
+      dense: "discriminator_predictions.dense",
+      output: "classifier|discriminator_predictions.dense_prediction",
+    },
     fillMask: {
       dense: "generator_predictions.dense",
       norm: "generator_predictions.LayerNorm",
@@ -299,7 +303,10 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
         ...(encoderRow(name).headRows && headRowsOf(path, described, named(block(index, description)))),
       })),
     ),
-    ...headPaths.map((path) => ({ path: `head.${path}`, names: headName(heads[head!.task][path]) })),
+    ...headPaths.map((path) => ({
+      path: `head.${path}`,
+      names: heads[head!.task][path].split("|").flatMap(headName),
+    })),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** Opens sentence-transformers folders of language models that embed texts: EmbeddingGemma, Qwen3-Embedding. */
+/** Opens language models that embed or classify texts, such as EmbeddingGemma and reward models. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
@@ -13,6 +13,7 @@ import { placesOf } from "../names.ts";
 import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import type { Settings } from "../settings.ts";
+import { decoderHeadOf, labelsOf } from "./heads.ts";
 import { loadSentenceHead } from "./sentence_files.ts";
 
 /** Whether a folder was saved by sentence-transformers. */
@@ -31,6 +32,9 @@ export function isWithoutHead(path: string, { description }: Described, settings
   }
 }
 
+/** Whether a folder has a language model with a head for classes of texts or tokens. */
+export const isClassifier = (settings: Settings): boolean => decoderHeadOf(settings) !== undefined;
+
 /**
  * Opens the folder of a language model as an encoder.
  *
@@ -43,13 +47,18 @@ export function openSentenceDecoder(
   // load the small files first, so that their errors appear before the weights are read
   const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
   const sentence = loadSentenceHead(path, description.width);
+  const head = sentence ? undefined : decoderHeadOf(settings);
+  const labels = head && labelsOf(settings, head);
   const decoder: DecoderDescription = { ...description, tied: true, headBias: false };
   const file = openFor("loadModel", path);
   try {
     const source = sourceOf(file, settings);
     const places = placesOf(name, decoder, "huggingFace");
     return {
-      places: places.map((place) => ({ ...place, path: `decoder.${place.path}` })),
+      places: [
+        ...places.map((place) => ({ ...place, path: `decoder.${place.path}` })),
+        ...(head ? [{ path: "head.output", names: ["score", "classifier"] }] : []),
+      ],
       // the head is not needed, because no logits are computed
       source: { ...source, isNeutral: (tensor) => isHead(tensor) || (source.isNeutral?.(tensor) ?? false) },
       style: "huggingFace",
@@ -57,8 +66,9 @@ export function openSentenceDecoder(
       chatTemplate: chatTemplateOf(path),
       config: recordIn(config),
       newModel(options) {
-        const model = new Encoder(encoderOf(decoder), options);
+        const model = new Encoder({ ...encoderOf(decoder), head }, options);
         model.tokenizer = tokenizer;
+        model.labels = labels;
         model.sentence = sentence?.(options) ?? null;
         return model;
       },
@@ -70,7 +80,7 @@ export function openSentenceDecoder(
   }
 }
 
-const isHead = (tensor: string): boolean => /(^|\.)(lm_head|embed_out)\./.test(tensor);
+const isHead = (tensor: string): boolean => /(^|\.)(lm_head|embed_out|score|classifier)\./.test(tensor);
 
 /** Returns the description of an encoder that runs the decoder. */
 const encoderOf = (decoder: DecoderDescription): EncoderDescription => ({

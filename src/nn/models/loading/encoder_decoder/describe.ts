@@ -4,11 +4,15 @@ import type {
   EmbeddingsDescription,
   EncoderAttentionDescription,
   EncoderDescription,
+  HeadDescription,
   PositionsDescription,
 } from "../../encoder/description.ts";
+import type { EncoderLabels } from "../../encoder/labels.ts";
+import type { ClassifierDescription } from "../../encoder_decoder/classifier.ts";
 import type { EncoderDecoderDescription } from "../../encoder_decoder/description.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
 import { encoderActivation, encoderActivations } from "../encoder/activations.ts";
+import { labelsOf, namesOf } from "../encoder/heads.ts";
 import type { Settings } from "../settings.ts";
 import { type EncoderDecoderName, type EncoderDecoderRow, encoderDecoderFields, rowOf } from "./architectures.ts";
 
@@ -119,13 +123,39 @@ function completed(name: EncoderDecoderName, config: Settings): Settings {
   return config.with(new Map<string, unknown>([...Object.entries(fields), ...given]));
 }
 
+/** Whether the config names a classifier of texts that reads the decoder's last state. */
+export const isTextClassifier = ({ architectures: list }: { readonly architectures?: unknown }): boolean =>
+  Array.isArray(list) && /^M?BartForSequenceClassification$/i.test(String(list[0]));
+
+/** Returns the description of a classifier, and its labels. @throws {ArgumentError} for unsupported settings. */
+export function describeClassifier(
+  name: EncoderDecoderName,
+  settings: Settings,
+  stored: Stored,
+): { readonly description: ClassifierDescription; readonly labels: EncoderLabels | undefined } {
+  const described = describeEncoderDecoder(name, settings, stored);
+  const { width } = described.decoder;
+  const fallback = name === "bart" ? 3 : 2;
+  const head: HeadDescription = {
+    task: "classify",
+    pooling: "last",
+    dense: { width, activation: "tanh", bias: true, norm: false },
+    outputs: namesOf(settings, fallback).length,
+    bias: true,
+    tied: false,
+  };
+  const endToken = completed(name, settings).whole("eos_token_id", 0);
+  return { description: { ...described, head, endToken }, labels: labelsOf(settings, head, fallback) };
+}
+
 function checkClass(config: Settings): void {
   const list = config.get("architectures");
   const className = Array.isArray(list) ? list[0] : undefined;
-  if (className !== undefined && !generating.test(String(className)))
+  if (className !== undefined && !generating.test(String(className)) && !isTextClassifier({ architectures: list }))
     throw config.refused(
       "unsupportedHead",
-      `expected a model that generates texts, such as …ForConditionalGeneration, got "${className}"`,
+      `expected a model that generates texts, such as …ForConditionalGeneration, or BART for classes of texts, got ` +
+        `"${className}"`,
     );
   for (const [key, only] of [
     ["is_decoder", false],

@@ -143,6 +143,17 @@ export function encoderDecoderPlaces(name: EncoderDecoderName, description: Enco
   ];
 }
 
+/** Returns the place of every layer of a classifier: see {@link encoderDecoderPlaces}. */
+export function classifierPlaces(name: EncoderDecoderName, description: EncoderDecoderDescription): Place[] {
+  const whole = encoderDecoderPlaces(name, { ...description, tied: true, logitsBias: false });
+  const moved = (path: string) => path.replace(/^encoder\./, "").replace(/^decoder\./, "crossDecoder.");
+  return [
+    ...whole.map((place) => ({ ...place, path: moved(place.path) })),
+    { path: "head.dense", names: ["classification_head.dense"] },
+    { path: "head.output", names: ["classification_head.out_proj"] },
+  ];
+}
+
 /** Weights that results do not depend on: copies of tied weights, tables of constants, and unused scores. */
 const withoutUse = [
   /^(model\.)?((encoder|decoder)\.)?(embed_tokens|embed_positions|version)(\.weights?|\.weight)?$/,

@@ -9,6 +9,7 @@ import type { Tensor } from "../../../../tensor/tensor.ts";
 import { tidy } from "../../../../tensor/tidy.ts";
 import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import { Encoder } from "../../encoder/encoder.ts";
+import { EncoderDecoderClassifier } from "../../encoder_decoder/classifier.ts";
 import { EncoderDecoder } from "../../encoder_decoder/encoder_decoder.ts";
 import { loadSentenceHead } from "../encoder/sentence_files.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
@@ -17,8 +18,15 @@ import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
 import type { WeightSource } from "../source.ts";
 import type { EncoderDecoderName } from "./architectures.ts";
-import { describeEncoderAlone, describeEncoderDecoder, isEncoderAlone, type Stored } from "./describe.ts";
-import { encoderDecoderPlaces, isWithoutUse, placesOfPart, sharedNames } from "./names.ts";
+import {
+  describeClassifier,
+  describeEncoderAlone,
+  describeEncoderDecoder,
+  isEncoderAlone,
+  isTextClassifier,
+  type Stored,
+} from "./describe.ts";
+import { classifierPlaces, encoderDecoderPlaces, isWithoutUse, placesOfPart, sharedNames } from "./names.ts";
 import { batchDefaultsOf, startTokenOf, textSettingsOf } from "./texts.ts";
 
 /**
@@ -52,6 +60,15 @@ export function openEncoderDecoder(path: string, name: EncoderDecoderName, confi
           model.sentence = sentence?.(options) ?? null;
           return model;
         },
+      };
+    }
+    if (isTextClassifier(config)) {
+      const { description, labels } = describeClassifier(name, settings, storedIn(source));
+      return {
+        ...common,
+        source: ignoring(source, isWithoutUse),
+        places: classifierPlaces(name, description),
+        newModel: (options) => Object.assign(new EncoderDecoderClassifier(description, options), { tokenizer, labels }),
       };
     }
     const described = describeEncoderDecoder(name, settings, storedIn(source));

@@ -1,8 +1,9 @@
-/** Opens the folder of SegFormer, Depth Anything, DETR, RT-DETR, SAM or SAM 2. */
+/** Opens the folder of ResNet, ConvNeXt, SegFormer, Depth Anything, DETR, RT-DETR, SAM or SAM 2. */
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
 import { openFor } from "../../../../io/safetensors/open.ts";
 import type { LayerOptions } from "../../../layers/initialization.ts";
+import { ImageClassifier } from "../../vision/classifier/classifier.ts";
 import { DepthEstimator } from "../../vision/depth/estimator.ts";
 import { Detr } from "../../vision/detr/detr.ts";
 import { processorIn } from "../../vision/processor/load_processor.ts";
@@ -16,6 +17,7 @@ import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
 import { withFixedNorms } from "./batch_norms.ts";
+import { classifierPlaces, describeClassifier, type ImageClassifierName, isSegformerClassifier } from "./classifier.ts";
 import { depthPlaces, describeDepth, isUnusedDepth } from "./depth_anything.ts";
 import { describeDetr, detrPlaces } from "./detr.ts";
 import { describeRtDetr, isUnusedInRtDetr, rtDetrPlaces } from "./rt_detr.ts";
@@ -26,7 +28,18 @@ import { describeSegformer, segformerPlaces } from "./segformer.ts";
 /** The name of a supported architecture. */
 export type ImageModelName = (typeof names)[number];
 
-const names = ["segformer", "depth_anything", "detr", "rt_detr", "sam", "sam2", "sam2_video"] as const;
+const names = [
+  "resnet",
+  "convnext",
+  "convnextv2",
+  "segformer",
+  "depth_anything",
+  "detr",
+  "rt_detr",
+  "sam",
+  "sam2",
+  "sam2_video",
+] as const;
 
 /** Whether a `model_type` belongs to one of these models. */
 export const isImageModel = (type: unknown): type is ImageModelName => names.some((name) => name === type);
@@ -34,12 +47,31 @@ export const isImageModel = (type: unknown): type is ImageModelName => names.som
 /** A model that a config describes. */
 export interface DescribedImageModel {
   readonly places: readonly Place[];
-  readonly newModel: (options: LayerOptions) => SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam | Sam2;
+  readonly newModel: (
+    options: LayerOptions,
+  ) => ImageClassifier | SemanticSegmenter | DepthEstimator | Detr | RtDetr | Sam | Sam2;
   readonly isUnused: (name: string) => boolean;
+}
+
+/** Returns the architecture of a classifier of images; undefined for other models. */
+function classifierNameOf(name: ImageModelName, settings: Settings): ImageClassifierName | undefined {
+  if (name === "resnet" || name === "convnext" || name === "convnextv2") return name;
+  return name === "segformer" && isSegformerClassifier(settings) ? name : undefined;
 }
 
 /** Returns the description of a model. @throws {ArgumentError} for unsupported settings. */
 export function describedImageModel(name: ImageModelName, settings: Settings): DescribedImageModel {
+  const classifier = classifierNameOf(name, settings);
+  if (classifier !== undefined) {
+    const { description, labels } = describeClassifier(classifier, settings);
+    const newModel = (options: LayerOptions) => Object.assign(new ImageClassifier(description, options), { labels });
+    // the decoder of a segmentation model, and the classifier of a folder that is loaded without it
+    return {
+      places: classifierPlaces(description),
+      newModel,
+      isUnused: (key) => /^(decode_head|classifier)\./.test(key),
+    };
+  }
   if (name === "segformer") {
     const { description, labels } = describeSegformer(settings);
     const newModel = (options: LayerOptions) => Object.assign(new SemanticSegmenter(description, options), { labels });

@@ -41,31 +41,37 @@ export function describeSegformer(given: Settings): {
   readonly description: SegmenterDescription;
   readonly labels: EncoderLabels;
 } {
-  const isKnown = (key: string) => Object.hasOwn(fields, key) || notes.has(key) || hasNoEffectAnywhere(key);
-  checkKeys(given, isKnown, "is not a setting of segformer");
   const list = given.get("architectures");
   if (Array.isArray(list) && !`${list[0]}`.endsWith("ForSemanticSegmentation"))
     throw given.refused(
       "unsupportedHead",
-      `expected architectures to end with ForSemanticSegmentation, got "${list[0]}"`,
+      `expected architectures to end with ForSemanticSegmentation or ForImageClassification, got "${list[0]}"`,
     );
-  const config = given.with(
-    new Map([...Object.entries(fields), ...given.entries().filter(([, value]) => value !== null)]),
-  );
-  const activation = encoderActivation(config, "hidden_act");
-  if (activation === "tanh") throw config.wrong("hidden_act", "gelu, relu or silu", activation);
+  const { config, ...encoder } = describeSegformerStages(given);
   const names = namesOf(config);
   return {
     description: {
       architecture: "segformer",
-      channels: config.whole("num_channels"),
-      stages: stagesOf(config),
-      activation,
+      ...encoder,
       decoderWidth: config.whole("decoder_hidden_size"),
       labels: names.length,
     },
     labels: { names, scores: "softmax", relevance: "sigmoid" },
   };
+}
+
+/** Reads the description of the encoder. @throws {ArgumentError} for unsupported settings. */
+export function describeSegformerStages(
+  given: Settings,
+): Pick<SegmenterDescription, "channels" | "stages" | "activation"> & { readonly config: Settings } {
+  const isKnown = (key: string) => Object.hasOwn(fields, key) || notes.has(key) || hasNoEffectAnywhere(key);
+  checkKeys(given, isKnown, "is not a setting of segformer");
+  const config = given.with(
+    new Map([...Object.entries(fields), ...given.entries().filter(([, value]) => value !== null)]),
+  );
+  const activation = encoderActivation(config, "hidden_act");
+  if (activation === "tanh") throw config.wrong("hidden_act", "gelu, relu or silu", activation);
+  return { channels: config.whole("num_channels"), stages: stagesOf(config), activation, config };
 }
 
 function stagesOf(config: Settings): SegmenterStageDescription[] {
@@ -100,9 +106,9 @@ const block: Readonly<Record<string, string>> = {
 };
 const reduced: typeof block = { reduction: "attention.self.sr", reductionNorm: "attention.self.layer_norm" };
 
-/** Returns the place of every layer with weights. */
-export function segformerPlaces({ stages }: SegmenterDescription): Place[] {
-  const place = (path: string, name: string): Place => ({ path, names: [name] });
+/** Returns the places of the encoder's layers. */
+export function segformerStagePlaces(stages: readonly SegmenterStageDescription[], prefix = ""): Place[] {
+  const place = (path: string, name: string): Place => ({ path: `${prefix}${path}`, names: [name] });
   const encoder = "segformer.encoder";
   return [
     ...stages.flatMap(({ layers, reduction }, stage) => [
@@ -115,6 +121,14 @@ export function segformerPlaces({ stages }: SegmenterDescription): Place[] {
       ).flat(),
       place(`stages.${stage}.norm`, `${encoder}.layer_norm.${stage}`),
     ]),
+  ];
+}
+
+/** Returns the place of every layer with weights. */
+export function segformerPlaces({ stages }: SegmenterDescription): Place[] {
+  const place = (path: string, name: string): Place => ({ path, names: [name] });
+  return [
+    ...segformerStagePlaces(stages),
     ...stages.map((_, stage) => place(`projections.${stage}`, `decode_head.linear_c.${stage}.proj`)),
     place("fusion", "decode_head.linear_fuse"),
     place("fusionNorm", "decode_head.batch_norm"),

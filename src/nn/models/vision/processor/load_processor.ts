@@ -130,6 +130,7 @@ const processors: Readonly<Record<string, Fields>> = {
     mask_pad_size: null,
   },
   Sam2: { ...steps, ...imagenet, size: square(1024), resample: 2, mask_size: null, mask_pad_size: null },
+  ConvNext: { ...steps, ...standard, size: { shortest_edge: 384 }, crop_pct: 224 / 256, resample: 3 },
   Segformer: { ...steps, ...imagenet, size: square(512), resample: 2 },
   Qwen2VL: {
     ...steps,
@@ -220,10 +221,11 @@ export function describeProcessor(settings: Settings): ImageProcessing {
   if (name !== "Sam" && config.flag("do_pad") && config.get("max_image_size") === undefined && !padsBatches)
     throw config.refused("unsupportedConfig", "expected do_pad to be false, got true");
   const normalizes = config.flag("do_normalize");
+  const side = name === "ConvNext" && config.flag("do_resize") ? croppedSide(config) : undefined;
   return {
     size: name === "Siglip2" || config.flag("do_resize") ? sizeOf(name, config) : undefined,
     filter: filterOf(config),
-    crop: config.flag("do_center_crop") ? cropOf(config) : undefined,
+    crop: side !== undefined ? [side, side] : config.flag("do_center_crop") ? cropOf(config) : undefined,
     padding: name === "Sam" && config.flag("do_pad") ? cropOf(config, "pad_size") : undefined,
     rescale: config.flag("do_rescale") ? config.positive("rescale_factor") : 1,
     mean: normalizes ? channels(config, "image_mean") : undefined,
@@ -248,7 +250,12 @@ function sizeOf(name: string, config: Settings): ImageSize {
   if (name === "Sam") return { kind: "longest", side: config.inner("size")?.whole("longest_edge") ?? 1024 };
   const tile = config.inner("max_image_size")?.whole("longest_edge");
   if (tile !== undefined) return { kind: "exact", height: tile, width: tile };
-  const size = sizesIn(config, "size", ["CLIP", "Bit", "Yolos", "Detr"].includes(name));
+  const size = sizesIn(config, "size", ["CLIP", "Bit", "Yolos", "Detr", "ConvNext"].includes(name));
+  if (name === "ConvNext") {
+    const side = size.whole("shortest_edge");
+    if (croppedSide(config) === undefined) return { kind: "exact", height: side, width: side };
+    return { kind: "shortest", side: Math.floor(side / config.positive("crop_pct")) };
+  }
   const [height, width, shortest, longest] = ["height", "width", "shortest_edge", "longest_edge"].map((key) =>
     size.wholeIfAny(key),
   );
@@ -265,6 +272,12 @@ function sizeOf(name: string, config: Settings): ImageSize {
   if (name !== "DPT") return { kind: "exact", height, width };
   const [multiple, keepsRatio] = [config.whole("ensure_multiple_of"), config.flag("keep_aspect_ratio")];
   return { kind: "multiple", height, width, multiple, keepsRatio };
+}
+
+/** Returns the side of ConvNeXt's crop. Images of 384 pixels and more are resized without one. */
+function croppedSide(config: Settings): number | undefined {
+  const side = sizesIn(config, "size", true).whole("shortest_edge");
+  return side < 384 ? side : undefined;
 }
 
 /** Older files have `min_pixels` and `max_pixels`, which take precedence. */
