@@ -127,3 +127,30 @@ test.each([4096, 70_001, 2 ** 22 + 17])("chains that change their state in place
     }),
   ),
 );
+
+/** Later values of a chain take the buffers of earlier ones, which the same steps read. */
+const reusing: Readonly<Record<string, (x: Tensor, y: Tensor) => Tensor>> = {
+  "of elements": (x, y) => {
+    const shifted = x.exp().mul(y).add(3);
+    return shifted.abs().sub(shifted);
+  },
+  "of one element per row": (x) => {
+    const rows = { dim: -1, keepdim: true } as const;
+    return x.sub(x.mean(rows)).square().mean(rows);
+  },
+};
+
+test.each(Object.keys(reusing))("chains that reuse buffers %s", (name) =>
+  withBackend("cpu", () =>
+    orchard.tidy(() => {
+      for (const shape of [[70_001], [64, 128], [9, 1500], [150, 384]]) {
+        const compiled = compile(reusing[name]);
+        for (let call = 0; call < 4; call++) {
+          const [x, y] = [orchard.randn(shape), orchard.randn(shape)];
+          expect(bits([compiled(x, y)])).toEqual(bits([reusing[name](x, y)]));
+        }
+        compiled.reset();
+      }
+    }),
+  ),
+);
