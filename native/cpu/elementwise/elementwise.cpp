@@ -1,10 +1,12 @@
 // The functions "unary", "binary" and "ternary".
 #include "../../.build/generated/elementwise_blocks.h"
 #include "../functions.h"
+#include "calls.h"
 #include "operations.h"
 #include "tuning.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string_view>
 #include <vector>
 
@@ -136,22 +138,45 @@ Loop::Test zero_test(int64_t size) {
   return size == 1 ? has_zero<uint8_t> : size == 4 ? has_zero<uint32_t> : has_zero<uint64_t>;
 }
 
+// The sizes of an operation's operands and its result.
+template <int operands>
+void find_sizes(const ElementwiseOperation &operation, DType dtype, int64_t (&sizes)[operands]) {
+  for (int64_t &size : sizes) size = size_of(dtype);
+  if (operation.has_condition) sizes[0] = 1;
+  if (operation.is_predicate) sizes[operands - 1] = 1;
+}
+
+bool checks_divisors(const ElementwiseOperation &operation, DType dtype) {
+  return operation.divides && dtype >= DType::int64;
+}
+
 // out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool if the operation is a predicate.
 template <int operands, class Block>
 void compute(const ElementwiseOperations &operations, const Block &block, Operands buffers) {
   static const std::vector<Grains> grains = grains_of(operations);
-  constexpr int out = operands - 1;
   const DType dtype = block.dtype;
   const auto [operation, row] = find(operations, Whole{block.operation.value}, dtype);
   int64_t sizes[operands];
-  for (int64_t &size : sizes) size = size_of(dtype);
-  if (operation.has_condition) sizes[0] = 1;
-  if (operation.is_predicate) sizes[out] = 1;
+  find_sizes(operation, dtype, sizes);
   Loop loop(block.loop, sizes, buffers);
-  if (operation.divides && dtype >= DType::int64 && loop.any(1, zero_test(sizes[1])))
+  if (checks_divisors(operation, dtype) && loop.any(1, zero_test(sizes[1])))
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "an integer is divided by zero");
   const Grains &grain = grains[std::size_t(int64_t(Whole{block.operation.value}))];
   loop.run(row, dtype == DType::float64 ? grain.of_float64 : dtype < DType::int64 ? grain.of_float32 : usual_grain);
+}
+
+template <int operands, class Block>
+bool describe(const ElementwiseOperations &operations, const double *numbers, ElementwiseCall &call) {
+  static_assert(operands <= max_operands);
+  const Block &block = *reinterpret_cast<const Block *>(numbers);
+  const DType dtype = block.dtype;
+  const int64_t ordinal = Whole{block.operation.value};
+  const auto [operation, row] = find(operations, ordinal, dtype);
+  call.operands = operands, call.operation = ordinal, call.dtype = dtype, call.row = row;
+  int64_t sizes[operands];
+  find_sizes(operation, dtype, sizes);
+  std::copy(sizes, sizes + operands, call.sizes);
+  return !checks_divisors(operation, dtype);
 }
 
 void unary(const UnaryBlock &block, Operands operands) { compute<2>(unary_operations(), block, operands); }
@@ -163,3 +188,14 @@ ORCHARD_FUNCTION("binary", binary, BinaryBlock, 3)
 ORCHARD_FUNCTION("ternary", ternary, TernaryBlock, 4)
 
 } // namespace
+
+namespace orchard {
+
+bool describe_call(const char *function, const double *block, ElementwiseCall &call) {
+  if (std::strcmp(function, "unary") == 0) return describe<2, UnaryBlock>(unary_operations(), block, call);
+  if (std::strcmp(function, "binary") == 0) return describe<3, BinaryBlock>(binary_operations(), block, call);
+  if (std::strcmp(function, "ternary") == 0) return describe<4, TernaryBlock>(ternary_operations(), block, call);
+  return false;
+}
+
+} // namespace orchard

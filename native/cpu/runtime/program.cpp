@@ -1,11 +1,13 @@
 // Programs: lists of recorded calls that run as one native call (src/compile).
 //
-// A fused instruction computes a chain of elementwise calls in pieces that stay in the L1 cache. It calls the same
-// functions on each piece, so every result has the same bits as without fusion. The calls after a product are its
+// A fused instruction computes a chain of elementwise calls in pieces that stay in the L1 cache. Each element gets the
+// same operations as without fusion (segments.h), so every result has the same bits. The calls after a product are its
 // epilogue: they compute parts of rows, as soon as a thread has completed a part of the product's result.
 #include "../include/orchard_cpu_program.h"
 #include "../matmul/product.h"
 #include "../parallel.h"
+#include "chain.h"
+#include "segments.h"
 #include "table.h"
 
 #include <algorithm>
@@ -18,11 +20,6 @@ using namespace orchard;
 namespace {
 
 enum class Code : int32_t { call = 0, check = 1, fused = 2, product = 3 };
-enum class OperandKind : int32_t { memory = 0, local = 1 };
-
-// The largest element has 8 bytes.
-constexpr int64_t largest_element = 8;
-constexpr int64_t most_fused_operands = 4;
 constexpr int64_t most_fused_doubles = 64;
 // Pieces are given to threads in groups with this many elements.
 constexpr int64_t parallel_elements = 1 << 14;
@@ -49,35 +46,6 @@ public:
 private:
   const int32_t *words_;
   int64_t count_, next_ = 0;
-};
-
-struct FusedOperand {
-  OperandKind kind;
-  int64_t place;  // a slot or a local buffer; -1 if the operand is omitted
-  int64_t offset; // the index of its offset in the block
-  int64_t step;   // the elements from one unit to the next
-};
-
-// A call in a fused instruction, whose block each thread copies.
-struct FusedCall {
-  const ExportedFunction *function;
-  const double *block;
-  int64_t doubles, operands, count; // `count`: the index of the number of units in the block
-  FusedOperand operand[most_fused_operands];
-};
-
-// Calls that pass through pieces of units together.
-struct Chain {
-  std::vector<FusedCall> calls;
-  int64_t units, piece, width, locals;
-
-  // The bytes of a local buffer.
-  int64_t local_bytes() const { return piece * width * largest_element; }
-};
-
-// Units, and elements of each of them.
-struct Piece {
-  int64_t start, count, column, columns;
 };
 
 // The failure of the first part that failed, in the order of places.
@@ -216,24 +184,30 @@ private:
   }
 
   // Passes units through all calls, some at a time.
-  void run_pieces(const Chain &chain, int64_t start, int64_t end, int64_t column, int64_t columns) const {
+  void run_pieces(const Segments &segments, int64_t start, int64_t end, int64_t column, int64_t columns) const {
+    const Chain &chain = chain_;
     thread_local std::vector<char> buffers;
-    const size_t needed = size_t(chain.locals * chain.local_bytes() + 64);
+    const size_t needed = size_t(segments.local_bytes() + 64);
     if (buffers.size() < needed) buffers.resize(needed);
     char *aligned = buffers.data() + (64 - reinterpret_cast<uintptr_t>(buffers.data()) % 64) % 64;
     // parts of several rows are not dense, so that calls would copy them
     const int64_t units = columns == chain.width ? chain.piece : 1;
+    segments.fill(aligned);
     for (int64_t at = start; at < end; at += units)
-      for (const FusedCall &call : chain.calls)
-        run_call(call, chain, {at, std::min(units, end - at), column, columns}, aligned);
+      for (const Segment &segment : segments.all()) {
+        const Piece piece{at, std::min(units, end - at), column, columns};
+        if (segment.kind != Segment::Kind::other) segments.run(segment, piece, aligned);
+        else run_call(chain.calls[size_t(segment.call)], chain, piece, aligned);
+      }
+    segments.finish();
   }
 
-  void run_chain(const Chain &chain) const {
-    const int64_t elements = chain.piece * chain.width;
-    const int64_t grain = std::max<int64_t>(1, parallel_elements / elements) * chain.piece;
+  void run_chain(const Segments &segments) const {
+    const int64_t elements = chain_.piece * chain_.width;
+    const int64_t grain = std::max<int64_t>(1, parallel_elements / elements) * chain_.piece;
     FirstFailure failure;
-    parallel_for(chain.units, grain, [&](int64_t begin, int64_t end) {
-      failure.guard(begin, [&] { run_pieces(chain, begin, end, 0, chain.width); });
+    parallel_for(chain_.units, grain, [&](int64_t begin, int64_t end) {
+      failure.guard(begin, [&] { run_pieces(segments, begin, end, 0, chain_.width); });
     });
     failure.rethrow();
   }
@@ -250,7 +224,7 @@ private:
 
   void fused() {
     read_chain();
-    run_chain(chain_);
+    run_chain(Segments(chain_, addresses_.data()));
   }
 
   void product() {
@@ -265,15 +239,17 @@ private:
     }
     read_chain();
     for (const FusedCall &call : chain_.calls) check_nest(call);
+    const Segments segments(chain_, addresses_.data());
     struct Context {
       const Program &program;
+      const Segments &segments;
       FirstFailure failure;
-    } context{*this, {}};
+    } context{*this, segments, {}};
     Epilogue epilogue{[](void *given, const ResultPart &part) {
                         auto &own = *static_cast<Context *>(given);
                         const Program &all = own.program;
                         own.failure.guard(part.row * all.chain_.width + part.column, [&] {
-                          all.run_pieces(all.chain_, part.row, part.end_row, part.column,
+                          all.run_pieces(own.segments, part.row, part.end_row, part.column,
                                          part.end_column - part.column);
                         });
                       },
@@ -286,7 +262,7 @@ private:
     const int64_t rows = threads_at_hand() > 1 ? chain_.units : no_epilogue;
     multiply_then(of, Operands(operands, bytes), rows, epilogue);
     context.failure.rethrow();
-    if (!epilogue.is_taken) run_chain(chain_);
+    if (!epilogue.is_taken) run_chain(segments);
   }
 
   // Checks that a call's nest has room for two axes.
