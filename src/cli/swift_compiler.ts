@@ -13,6 +13,9 @@ import { dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 import { appleTool, metalTool } from "./metal_tools.ts";
 
+/** The environment variable that lists the modules that are compiled from empty files, separated by spaces. */
+export const emptyModules = "ORCHARD_EMPTY_MODULES";
+
 /** Apple's modules that programs test for, to distinguish Apple's systems from Linux. */
 const asked = ["CommonCrypto", "Darwin", "os"];
 
@@ -95,9 +98,10 @@ END { exit !found || other }`;
 /**
  * Copies a file without the attributes of Objective-C, which Linux lacks. With `mac`, `os(macOS)` is replaced by a
  * condition that is true. With `classes`, generic and associated types need not be classes. A path of Apple's `xcrun`
- * becomes that of the stand-in `tool`.
+ * becomes that of the stand-in `tool`. With `empty`, the copy has no lines.
  */
 const forMac = String.raw`
+empty { next }
 classes {
   while (match($0, /(associatedtype +[[:alnum:]_]+|<[^<>]*[^<> ]) *: *AnyObject/)) {
     declared = substr($0, RSTART, RLENGTH)
@@ -139,11 +143,18 @@ END { print folder }`;
  * not, so the copy of such a module's first file adds `Bundle.module`: the folder of the module's files.
  *
  * Modules that run `xcrun` are copied too, and run the stand-in for it (metal_tools.ts).
+ *
+ * SwiftPM links all tests of a package into one program. Modules that `swift test` leaves out are compiled from empty
+ * copies, so that the other tests run.
  */
 const script = (swiftc: string, tool: string): string => `#!/bin/sh
 names=
 list=
+empty=
+previous=
 for word; do
+  [ "$previous" = -module-name ] && case " $${emptyModules} " in *" $word "*) empty=yes ;; esac
+  previous=$word
   case $word in
     @*/sources)
       list=\${word#@}
@@ -168,6 +179,8 @@ done
 mac=
 objc=
 shaders=
+[ -n "$list" ] || empty=
+[ -z "$empty" ] || only=
 if [ -n "$only" ]; then
   xargs awk ${quoted(asksForMac)} < "$list" && mac=yes
   xargs grep -qs -e '@objc' -e '@nonobjc' < "$list" && objc=yes
@@ -184,7 +197,7 @@ write_copies() {
   xargs printf '%s\\n' < "$list" > "$copies/names"
   count=0
   while IFS= read -r file; do
-    awk -v mac="$mac" -v classes="$1" -v tool="$tool" ${quoted(forMac)} "$file" > "$copies/$count.swift"
+    awk -v mac="$mac" -v classes="$1" -v tool="$tool" -v empty="$empty" ${quoted(forMac)} "$file" > "$copies/$count.swift"
     if [ -n "$shaders" ] && [ $count = 0 ]; then
       printf '\\nimport Foundation\\nextension Foundation.Bundle { static let module = Bundle(path: "%s")! }\\n' \\
         "$shaders" >> "$copies/$count.swift"
@@ -196,7 +209,7 @@ write_copies() {
   printf '{"version":0,"use-external-names":false,"roots":[%s]}' "$(cat "$copies/roots")" > "$copies/overlay.yaml"
 }
 overlaid=
-if [ -n "$mac$objc$shaders$tool" ]; then
+if [ -n "$mac$objc$shaders$tool$empty" ]; then
   write_copies ''
   overlaid=yes
   set -- "$@" -vfsoverlay "$copies/overlay.yaml"

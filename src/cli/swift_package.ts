@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { metalTool } from "./metal_tools.ts";
-import { pluginCompiler, testingCompiler } from "./swift_compiler.ts";
+import { emptyModules, pluginCompiler, testingCompiler } from "./swift_compiler.ts";
 import { buildModules, collect, headerFlags, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { noSwift } from "./swift_program.ts";
-import { chooseTargets, mayLeaveOut, roots, type Target } from "./swift_targets.ts";
+import { chooseTargets, mayLeaveOut, roots, type Target, withDependencies } from "./swift_targets.ts";
 import { findSwift, type SwiftToolchain } from "./toolchain.ts";
 
 /** The supported SwiftPM commands. */
@@ -33,11 +33,11 @@ export async function runPackage(command: string, words: readonly string[]): Pro
     if ("problem" in name) return fail(name.problem);
     before.push(name.name);
   }
-  const plan = process.platform === "linux" ? await planOf(swift, command, before) : [[command, ...before]];
+  const plan = process.platform === "linux" ? await planOf(swift, command, before) : whole(command, before);
   if ("problem" in plan) return fail(plan.problem);
   if (process.platform === "linux" && command !== "package") repairMoved(scratchOf(before, process.cwd()));
-  for (const [at, [verb = command, ...words]] of plan.entries()) {
-    const last = at === plan.length - 1;
+  for (const [at, [verb = command, ...words]] of plan.calls.entries()) {
+    const last = at === plan.calls.length - 1;
     const child = Bun.spawn([swift.swift, verb, ...flags.flags, ...words, ...(last ? further : [])], {
       env: {
         ...process.env,
@@ -45,6 +45,7 @@ export async function runPackage(command: string, words: readonly string[]): Pro
         ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}),
         ...moduleEnvironment(),
         ...("compilers" in flags ? flags.compilers : {}),
+        [emptyModules]: plan.empty.join(" "),
       },
       stdio: ["inherit", "inherit", "inherit"],
     });
@@ -54,38 +55,42 @@ export async function runPackage(command: string, words: readonly string[]): Pro
   return 0;
 }
 
-/** The calls of SwiftPM for a command: one, unless targets of the package are left out. */
-type Plan = string[][] | { readonly problem: string };
+/**
+ * The calls of SwiftPM for a command: one, unless targets of the package are left out. The modules in `empty` are
+ * compiled without their sources.
+ */
+type Plan = { readonly calls: string[][]; readonly empty: readonly string[] } | { readonly problem: string };
+
+const whole = (command: string, words: readonly string[]): Plan => ({ calls: [[command, ...words]], empty: [] });
 
 /**
  * Plans `build` and `test` of a package with targets that import frameworks of Apple for screens and media, such as
  * SwiftUI. These targets are left out; stderr has a sentence about each.
  */
 async function planOf(swift: SwiftToolchain, command: string, words: readonly string[]): Promise<Plan> {
-  const whole = [[command, ...words]];
   const folder = resolve(process.cwd(), optionValue(words, "--package-path") ?? "");
   const isChosen = words.some((word) => /^--(target|product|skip-build)\b/.test(word));
-  if (isChosen || !["build", "test"].includes(command) || !mayLeaveOut(folder)) return whole;
+  if (isChosen || !["build", "test"].includes(command) || !mayLeaveOut(folder)) return whole(command, words);
   const described = await collect(swift, [swift.swift, "package", "describe", "--type", "json"], folder);
   if (described.status !== 0) return { problem: described.output };
   const text = described.printed.slice(described.printed.search(/^\{/m));
   const { name, targets } = JSON.parse(text) as { readonly name: string; readonly targets: readonly Target[] };
   const choice = chooseTargets(targets, folder);
-  if (choice.reasons.size === 0) return whole;
+  if (choice.reasons.size === 0) return whole(command, words);
   for (const [target, reason] of choice.reasons)
     console.error(`swift: target ${target} is left out, since it ${reason} (not available on Linux)`);
-  const isTest = (target: Target) => target.type === "test";
-  const lost = targets.find((target) => isTest(target) && choice.reasons.has(target.name));
-  if (command === "test" && lost)
-    return { problem: `swift: the tests cannot be built on Linux, since ${lost.name} is one of them` };
-  const shared = words.filter((word) => word !== "--build-tests");
   if (command === "test") {
-    const tests = ["build", ...sharedOptions(words), "--product", `${name}PackageTests`];
-    return [tests, ["test", ...words, "--skip-build"]];
+    const tests = choice.kept.filter(({ type }) => type === "test");
+    if (tests.length === 0) return { problem: `swift: no tests of ${name} can be built on Linux` };
+    const needed = withDependencies(tests, targets);
+    const build = ["build", ...sharedOptions(words), "--product", `${name}PackageTests`];
+    const empty = targets.map((target) => target.name).filter((target) => !needed.has(target));
+    return { calls: [build, ["test", ...words, "--skip-build"]], empty };
   }
+  const shared = words.filter((word) => word !== "--build-tests");
   const names = roots(choice);
   if (names.length === 0) return { problem: `swift: no target of ${name} can be built on Linux` };
-  return names.map((target) => ["build", ...shared, "--target", target]);
+  return { calls: names.map((target) => ["build", ...shared, "--target", target]), empty: [] };
 }
 
 /** Options of `swift test` that `swift build` has too, each with its value. */

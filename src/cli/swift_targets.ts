@@ -93,3 +93,12 @@ export function roots({ kept }: Choice): string[] {
   const needed = new Set(built.flatMap((target) => target.target_dependencies ?? []));
   return built.map(({ name }) => name).filter((name) => !needed.has(name));
 }
+
+/** Returns the names of some targets of a package and of all targets that they depend on. */
+export function withDependencies(some: readonly Target[], targets: readonly Target[]): ReadonlySet<string> {
+  const names = new Set(some.map(({ name }) => name));
+  // A set iterates over the names that are added during the iteration.
+  for (const name of names)
+    for (const needed of targets.find((target) => target.name === name)?.target_dependencies ?? []) names.add(needed);
+  return names;
+}

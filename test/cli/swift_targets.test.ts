@@ -3,7 +3,14 @@ import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { collect } from "../../src/cli/swift_module.ts";
-import { absentImports, chooseTargets, mayLeaveOut, roots, type Target } from "../../src/cli/swift_targets.ts";
+import {
+  absentImports,
+  chooseTargets,
+  mayLeaveOut,
+  roots,
+  type Target,
+  withDependencies,
+} from "../../src/cli/swift_targets.ts";
 import { findSwift } from "../../src/cli/toolchain.ts";
 import { testFolder } from "../support/folder.ts";
 
@@ -45,6 +52,9 @@ test("targets that import frameworks for screens are left out, and those that de
   expect(choice.kept.map(({ name }) => name)).toEqual(["Kernels", "Tool", "KernelTests", "Charts", "Plots"]);
   expect(roots(choice)).toEqual(["Tool", "Plots"]);
   expect(mayLeaveOut(folder.path)).toBe(true);
+  const tests = choice.kept.filter(({ type }) => type === "test");
+  expect([...withDependencies(tests, targets)]).toEqual(["KernelTests", "Kernels"]);
+  expect([...withDependencies([targets[2]!], targets)]).toEqual(["App", "Views", "Kernels"]);
 });
 
 test("a package without such imports is searched once", () => {

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pluginCompiler, testingCompiler } from "../../../src/cli/swift_compiler.ts";
+import { emptyModules, pluginCompiler, testingCompiler } from "../../../src/cli/swift_compiler.ts";
 import { withVariables } from "../../support/environment.ts";
 import { testFolder } from "../../support/folder.ts";
 
@@ -24,9 +24,9 @@ function added(asList: boolean, ...texts: string[]): string[] {
     return join(at, `file ${index}.swift`);
   });
   writeFileSync(join(at, "sources"), paths.map((path) => `'${path}'\n`).join(""));
-  const words = ["-c", ...(asList ? [`@${join(at, "sources")}`] : paths)];
+  const words = ["-c", "-module-name", "Views", ...(asList ? [`@${join(at, "sources")}`] : paths)];
   using _ = withVariables({ XDG_CACHE_HOME: join(folder, "cache") });
-  const { stdout } = Bun.spawnSync([testingCompiler(printer), ...words]);
+  const { stdout } = Bun.spawnSync([testingCompiler(printer), ...words], { env: process.env });
   const all = stdout.toString().trim().split("\n");
   expect(all.slice(0, words.length)).toEqual(words);
   return all.slice(words.length);
@@ -159,6 +159,18 @@ test.each([
 test("a module that imports XCTest sees Metal and QuartzCore", () => {
   const modules = ["Metal", "QuartzCore"].flatMap((name) => ["-Xfrontend", "-import-module", "-Xfrontend", name]);
   expect(added(true, "let a = 1\n", "import XCTest\n")).toEqual(modules);
+});
+
+test("a module that the tests leave out is compiled from empty files", () => {
+  const texts = ["import SwiftUI\nimport XCTest\nstruct A: View {}\n", "import AppKit\n"];
+  for (const [list, expected] of [
+    ["Charts Views", ["", ""]],
+    ["ViewsTests Vie", undefined],
+    ["", undefined],
+  ] as const) {
+    using _ = withVariables({ [emptyModules]: list });
+    expect(readInstead(...texts)).toEqual(expected);
+  }
 });
 
 test("only plugins get the modules' flags", () => {
