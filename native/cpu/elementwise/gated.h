@@ -6,6 +6,7 @@
 #pragma once
 
 #include "lifted.h"
+#include "wide_functions.h"
 
 namespace orchard::ORCHARD_ISA {
 
@@ -32,7 +33,7 @@ struct NormalShare {
     return {e * g, e * fused(-a, float(density), g)};
   }
   static Tail<double> tail(double a) {
-    double share = 0.5 * std::erfc(a * 0.707106781186547524401);
+    double share = 0.5 * erfc(a * 0.707106781186547524401);
     return {share, share - a * density * exp(-0.5 * a * a)};
   }
 

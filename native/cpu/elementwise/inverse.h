@@ -1,8 +1,8 @@
-// Inverse circular functions, hyperbolic functions and their inverses. For float32 they have no branches, like math.h;
-// for float64 they call the C library. Errors are within 4 units in the last place.
+// Inverse circular functions, hyperbolic functions and their inverses. For float32, without branches, like math.h;
+// wide_functions.h has those of float64. Errors are within 4 units in the last place.
 #pragma once
 
-#include "math.h"
+#include "wide_functions.h"
 
 namespace orchard::ORCHARD_ISA {
 
@@ -87,20 +87,5 @@ inline float hypot(float x, float y) {
   float length = float(std::sqrt(double(x) * double(x) + double(y) * double(y)));
   return absolute(x) == infinity || absolute(y) == infinity ? infinity : length;
 }
-
-// ---------------------------------------------------------------- float64: the C library
-
-#define ORCHARD_LIBRARY_FUNCTION(name)                                                                                 \
-  inline double name(double x) { return std::name(x); }
-ORCHARD_LIBRARY_FUNCTION(asin)
-ORCHARD_LIBRARY_FUNCTION(acos)
-ORCHARD_LIBRARY_FUNCTION(atan)
-ORCHARD_LIBRARY_FUNCTION(sinh)
-ORCHARD_LIBRARY_FUNCTION(cosh)
-ORCHARD_LIBRARY_FUNCTION(asinh)
-ORCHARD_LIBRARY_FUNCTION(acosh)
-ORCHARD_LIBRARY_FUNCTION(atanh)
-#undef ORCHARD_LIBRARY_FUNCTION
-inline double hypot(double x, double y) { return std::hypot(x, y); }
 
 } // namespace orchard::ORCHARD_ISA

@@ -40,6 +40,38 @@ inline void correct_quotients(const float *a, const float *b, float *out, int64_
     if (!is_divided(a[i], b[i])) out[i] = formula(a[i], b[i]);
 }
 
+// The same for float64, with quotients below 2^52. Without fused multiply-add, every quotient is computed one by one.
+#if defined(__FMA__) || defined(__aarch64__)
+constexpr double largest_wide_quotient = 0x1p52;
+#else
+constexpr double largest_wide_quotient = 0;
+#endif
+
+inline bool is_divided(double a, double b) {
+  return (std::fabs(a) < std::fabs(b) * largest_wide_quotient) & (std::fabs(b) < __builtin_inf());
+}
+inline double wide_rest(double a, double b) {
+  double rest = fused(-std::trunc(a / b), b, a), step = (a < 0.0) != (b < 0.0) ? -b : b;
+  return std::copysign(signs_differ(rest, a) ? rest + step : rest, a);
+}
+inline double floor_of_wide_quotient(double a, double b) {
+  double whole = std::floor(a / b);
+  return signs_differ(fused(-whole, b, a), b) ? whole - 1.0 : whole;
+}
+
+// Computes a row of float64 by `near`, and the elements that is_divided excludes by `far`.
+template <class Near, class Far>
+[[gnu::flatten]] inline void quotient_row(const double *__restrict a, const double *__restrict b,
+                                          double *__restrict out, int64_t count, Near near, Far far) {
+  int64_t others = 0;
+  for (int64_t i = 0; i < count; i++) {
+    others += !is_divided(a[i], b[i]);
+    out[i] = near(a[i], b[i]);
+  }
+  for (int64_t i = 0; others > 0 && i < count; i++)
+    if (!is_divided(a[i], b[i])) out[i] = far(a[i], b[i]);
+}
+
 inline float fmod(float a, float b) { return with_sign(float(rest_of(a, b)), a); }
 inline double fmod(double a, double b) { return std::fmod(a, b); }
 

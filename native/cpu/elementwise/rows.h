@@ -7,6 +7,7 @@
 // Optional members:
 // - `correct(in..., out, count)`, for float32: called after all elements were computed, to recompute those for which
 //   the branch-free code is wrong.
+// - `wide_row(in..., out, count)`, for float64: computes a row in place of `of`, which other formulas call.
 // - `computes_halves`, a constant: true if `of` accepts float16 and bfloat16 as stored.
 // - `Plain`, a type, for float32: `row(out, count, in...)` gives the same bits faster for the elements for which
 //   `takes(in...)` is true.
@@ -40,6 +41,9 @@ template <class T, class Number> using ResultOf = std::conditional_t<std::is_sam
 
 template <class Operation, class = void> constexpr bool has_correction = false;
 template <class Operation> constexpr bool has_correction<Operation, std::void_t<decltype(&Operation::correct)>> = true;
+
+template <class Operation, class = void> constexpr bool has_wide_row = false;
+template <class Operation> constexpr bool has_wide_row<Operation, std::void_t<decltype(&Operation::wide_row)>> = true;
 
 template <class Operation, class = void> constexpr bool computes_halves = false;
 template <class Operation>
@@ -97,6 +101,8 @@ void compute(const void *const *inputs, void *result, int64_t count, std::index_
     for (int64_t i = 0; i < count; i++) out[i] = Operation::of(in[operand][i]...);
   } else if constexpr (std::is_same_v<Result, float>)
     compute_floats<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
+  else if constexpr (std::is_same_v<Result, double> && has_wide_row<Operation>)
+    Operation::wide_row(static_cast<const T *>(inputs[operand])..., out, count);
   else if constexpr (!is_half<T>) compute_row<Operation>(out, count, static_cast<const T *>(inputs[operand])...);
   else {
     float wide[sizeof...(operand)][tuning::elementwise::widened_tile];

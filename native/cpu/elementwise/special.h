@@ -53,7 +53,6 @@ inline float erfc(float x) {
   float tail = 2.0f * lifted_exp_of_square(a) * NormalShare::factor(1.41421356f * a);
   return x < 0.0f ? fused(tail, -lowered<float>, 2.0f) : tail * lowered<float>;
 }
-inline double erfc(double x) { return std::erfc(x); }
 
 // ---------------------------------------------------------------- erfinv
 
@@ -64,11 +63,11 @@ inline double erfinv(double x) {
   if (!(a < 1.0)) return a == 1.0 ? x * __builtin_inf() : __builtin_nan("");
   constexpr double half_root_of_pi = 0.886226925452758013649, bend = 0.147;
   constexpr double first = 2.0 / (3.14159265358979323846 * bend);
-  double l = std::log1p(-a * a), middle = first + 0.5 * l;
+  double l = log1p(-a * a), middle = first + 0.5 * l;
   double y = a < 0.1 ? a * half_root_of_pi : std::sqrt(std::sqrt(middle * middle - l / bend) - middle);
   for (int step = 0; step < 3; step++) {
-    double off = a < 0.5 ? std::erf(y) - a : (1.0 - a) - std::erfc(y);
-    double newton = off * half_root_of_pi * std::exp(y * y);
+    double off = a < 0.5 ? float64::error_function(y) - a : (1.0 - a) - erfc(y);
+    double newton = off * half_root_of_pi * exp(y * y);
     y -= newton / (1.0 + y * newton);
   }
   return std::copysign(y, x);
@@ -76,26 +75,12 @@ inline double erfinv(double x) {
 
 // ---------------------------------------------------------------- functions that C++ and Metal share
 
-// a² minus its rounded value `square`, which a fused multiply-add computes exactly.
+// a² minus its rounded value `square`. For float64, see wide_functions.h.
 #if defined(__FMA__) || defined(__aarch64__)
-template <class Number> inline Number square_error(Number a, Number square) { return fused(a, a, -square); }
+inline float square_error(float a, float square) { return fused(a, a, -square); }
 #else
 inline float square_error(float a, float square) { return float(double(a) * double(a) - double(square)); }
-// Dekker's product: both halves of a have at most 27 bits, so their products are exact.
-inline double square_error(double a, double square) {
-  double split = 134217729.0 * a, high = split - (split - a), low = a - high;
-  return ((high * high - square) + 2.0 * high * low) + low * low;
-}
 #endif
-
-inline double erfcx_slope(double t) {
-  return polynomial(t, 7.920965150157881e-10, 2.0278557973793154e-10, -8.124956709386182e-09, -5.236996595017836e-09,
-                    4.5491578306225134e-08, 5.646559545168381e-08, -1.9566502691947402e-07, -4.2110592243562234e-07,
-                    7.755855165350962e-07, 2.6969347635304226e-06, -3.4269113375480423e-06, -1.6673716326858064e-05,
-                    2.1622534156228215e-05, 0.00010347684020293, -0.0002086364484380906, -0.0005711958288361641,
-                    0.002459886152998056, 6.950566380160691e-05, -0.023840020578660918, 0.09214804792258235,
-                    -0.21142171133810203, 0.34106687004086467, -0.38862916439431083, 0.25300805826972966);
-}
 
 inline float log2_of_e(float) { return log2_e; }
 inline double log2_of_e(double) { return 1.44269504088896340736; }
