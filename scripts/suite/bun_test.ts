@@ -17,8 +17,6 @@ export interface TestRunOptions {
   readonly report: string;
   /** Whether several processes share the files: a test must then not depend on what another file has left. */
   readonly isParallel?: boolean;
-  /** The number of processes that share the files. Default: one for each core, and at most four. */
-  readonly workers?: number;
   /**
    * Seconds of each file. Parallel processes start the longest files first, and share the files by time: they ignore
    * the order of the arguments. Default: the order of paths.
@@ -41,12 +39,12 @@ export interface TestRun {
 /** Runs these files in their order, or those that the arguments select. */
 export async function runTestFiles(files: readonly string[], options: TestRunOptions): Promise<TestRun> {
   const { report, isParallel = false, times, words = [], environment = {}, isQuiet = false } = options;
-  const { workers = Math.min(availableParallelism(), MOST_WORKERS) } = options;
   await Bun.file(report)
     .delete()
     .catch(() => undefined); // missing on the first run
   const timings = `${report}.timings.json`;
   if (times) await Bun.write(timings, describeTimes(files, times));
+  const workers = Math.min(availableParallelism(), MOST_WORKERS);
   const child = Bun.spawn(
     [
       process.execPath,

@@ -4,7 +4,7 @@ import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type FileTime, noTests } from "../counts.ts";
 import { runTestFiles, type TestRun } from "./bun_test.ts";
-import { callsOf, classOf, filesAtOnce, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
+import { classOf, type LoadClass, loadClasses, runClassFiles } from "./classes.ts";
 import { packModules } from "./modules.ts";
 import type { SuiteOptions } from "./options.ts";
 import { drawnTimes, inOrderOf, measuredTimings, shareOf } from "./order.ts";
@@ -75,7 +75,7 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
   return { results: [result], times };
 }
 
-/** Runs the files of each class; nothing else may run meanwhile. */
+/** Runs the files of each class, one at a time; nothing else may run meanwhile. */
 export async function testClasses({ files, shard, ...rest }: Selection): Promise<TypeScriptOutcome> {
   const times: FileTime[] = [];
   const results: PartResult[] = [];
@@ -85,10 +85,8 @@ export async function testClasses({ files, shard, ...rest }: Selection): Promise
     const chosen = ofClass.filter((_, at) => shard === undefined || at % shard.count === shard.index - 1);
     if (chosen.length === 0) continue;
     const result = await runPart(`Tests of class ${name}`, () =>
-      runClassFiles(callsOf(name, chosen), async (together, report) => {
-        const environment = await environmentOf(rest);
-        const sharing = { isParallel: true, workers: filesAtOnce[name], times: measuredTimings() };
-        const run = await runTestFiles(together, { report, environment, ...(together.length > 1 ? sharing : {}) });
+      runClassFiles(chosen, async (file, report) => {
+        const run = await runTestFiles([file], { report, environment: await environmentOf(rest) });
         times.push(...run.files);
         return run;
       }),

@@ -3,11 +3,10 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import fc from "fast-check";
-import { type Counts, fileOutcomes, noTests, oneFailed, onePassed, sum } from "../../scripts/counts.ts";
+import { type Counts, fileOutcomes, noTests, oneFailed, onePassed } from "../../scripts/counts.ts";
 import { Failure } from "../../scripts/failure.ts";
-import type { TestRun } from "../../scripts/suite/bun_test.ts";
 import { changedFiles, reachedTests } from "../../scripts/suite/changed.ts";
-import { callsOf, classGlobs, classOf, filesAtOnce, loadClasses, runClassFiles } from "../../scripts/suite/classes.ts";
+import { classGlobs, classOf, loadClasses, runClassFiles } from "../../scripts/suite/classes.ts";
 import { readOptions } from "../../scripts/suite/options.ts";
 import { inOrderOf, measuredTimings, shareOf } from "../../scripts/suite/order.ts";
 import { describeFailures, describeSlowest } from "../../scripts/suite/part.ts";
@@ -136,57 +135,32 @@ describe("classes of tests that depend on load", () => {
     expect(Object.keys(loadClasses)).toEqual(["timing", "memory", "faults", "hosts"]);
   });
 
-  /** Plays the outcomes of each file's runs, and notes the files of each call. */
-  const playing = (outcomes: Readonly<Record<string, readonly Counts[]>>, hasOuterErrors = false) => {
-    const calls: string[][] = [];
-    const runFiles = async (files: readonly string[]): Promise<TestRun> => {
-      const own = files.map((file) => outcomes[file][calls.flat().filter((each) => each === file).length]);
-      calls.push([...files]);
-      const counts = sum([...own, ...(hasOuterErrors && calls.length === 1 ? [oneFailed("outside the tests")] : [])]);
-      return { counts, files: own.map((each, at) => ({ file: files[at], seconds: 1, ...each })), hasOuterErrors };
+  /** Plays the outcomes of a file's runs, and counts them. */
+  const playing = (outcomes: Readonly<Record<string, readonly Counts[]>>) => {
+    const runs: string[] = [];
+    const runFile = async (file: string) => {
+      runs.push(file);
+      const counts = outcomes[file][runs.filter((each) => each === file).length - 1];
+      return { counts, files: [], hasOuterErrors: false };
     };
-    return { calls, runFiles };
+    return { runs, runFile };
   };
 
   test("a file that fails once and then passes is green, and named", async () => {
-    const { calls, runFiles } = playing({ a: [onePassed], b: [oneFailed("b > slow"), onePassed] });
-    const outcome = await runClassFiles([["a"], ["b"]], runFiles);
-    expect(calls).toEqual([["a"], ["b"], ["b"]]);
+    const { runs, runFile } = playing({ a: [onePassed], b: [oneFailed("b > slow"), onePassed] });
+    const outcome = await runClassFiles(["a", "b"], runFile);
+    expect(runs).toEqual(["a", "b", "b"]);
     expect(outcome).toEqual({ ...noTests, passed: 2, remarks: ["b failed once, passed alone: b > slow"] });
   });
 
   test("a file that fails twice is red, and a file that passes is not run again", async () => {
-    const { calls, runFiles } = playing({ a: [oneFailed("first"), oneFailed("second")], b: [onePassed] });
-    const outcome = await runClassFiles([["a"], ["b"]], runFiles);
-    expect(calls).toEqual([["a"], ["a"], ["b"]]);
+    const { runs, runFile } = playing({ a: [oneFailed("first"), oneFailed("second")], b: [onePassed] });
+    const outcome = await runClassFiles(["a", "b"], runFile);
+    expect(runs).toEqual(["a", "a", "b"]);
     expect(outcome).toMatchObject({ passed: 1, failed: 1, failures: ["second"] });
     const report = describeFailures([{ name: "Tests of class faults", counts: outcome, seconds: 1 }]);
     expect(report).toContain("a failed once, failed alone: first");
     expect(report).toContain("Tests of class faults: second");
-  });
-
-  test("of files that run at the same time, only the failed ones run again, alone", async () => {
-    const half = { ...onePassed, failed: 1, failures: ["b: early"] };
-    const outcomes = { a: [onePassed], b: [half, onePassed], c: [oneFailed("c: late"), oneFailed("c: later")] };
-    const { calls, runFiles } = playing(outcomes);
-    const outcome = await runClassFiles([["a", "b", "c"]], runFiles);
-    expect(calls).toEqual([["a", "b", "c"], ["b"], ["c"]]);
-    const remarks = ["b failed once, passed alone: b: early", "c failed once, failed alone: c: late"];
-    expect(outcome).toEqual({ ...noTests, passed: 2, failed: 1, failures: ["c: later"], remarks });
-  });
-
-  test("if an error occurs outside the tests, every file runs again", async () => {
-    const { calls, runFiles } = playing({ a: [onePassed, onePassed], b: [onePassed, onePassed] }, true);
-    const outcome = await runClassFiles([["a", "b"]], runFiles);
-    expect(calls).toEqual([["a", "b"], ["a"], ["b"]]);
-    expect(outcome).toMatchObject({ passed: 2, failed: 0 });
-  });
-
-  test("measurements run one file at a time; tests that wait for processes may run two", () => {
-    const files = ["b", "a"];
-    for (const name of ["timing", "memory"] as const) expect(callsOf(name, files)).toEqual([["b"], ["a"]]);
-    for (const name of ["faults", "hosts"] as const)
-      expect([callsOf(name, files), filesAtOnce[name]]).toEqual([[files], 2]);
   });
 });
 
