@@ -22,9 +22,9 @@ import { ConvolutionalPositions, SpeechConvolution } from "./feature_encoder.ts"
 import type { CtcSettings } from "./settings.ts";
 
 /**
- * A speech recognition model of the wav2vec 2.0 family, such as wav2vec2, HuBERT and WavLM, with a CTC head: convolutions over
- * samples, a transformer, and the scores of each symbol for each frame of about 20 ms. `loadModel` returns it for a
- * folder of such a model; `transcribe` runs it.
+ * A speech recognition model of the wav2vec 2.0 family, such as wav2vec2, HuBERT and WavLM, with a CTC head:
+ * convolutions over samples, a transformer, and the scores of each symbol for each frame of about 20 ms. `loadModel`
+ * returns it for a folder of such a model; `transcribe` runs it.
  *
  * | parameter | shape |
  * |---|---|
@@ -38,7 +38,8 @@ import type { CtcSettings } from "./settings.ts";
  * | `head.weight` | [vocabularySize, width] |
  *
  * Sources: A. Baevski et al., "wav2vec 2.0: A Framework for Self-Supervised Learning of Speech Representations", 2020;
- * W.-N. Hsu et al., "HuBERT", 2021; S. Chen et al., "WavLM", 2022; A. Graves et al., "Connectionist Temporal Classification", 2006.
+ * W.-N. Hsu et al., "HuBERT", 2021; S. Chen et al., "WavLM", 2022; A. Graves et al., "Connectionist Temporal
+ * Classification", 2006.
  */
 export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
   readonly convolutions: readonly SpeechConvolution[];
