@@ -60,7 +60,6 @@ describe.each(tested)("groupNorm on %s", (backend) => {
         const lone = { ...given, groups: given.shape[1] };
         if (given.shape[2] > 1) expectNear(instanceNorm(x, { weight, bias }), expectedOf(lone));
         weight.requiresGrad = true;
-        // weight and bias are applied by a product and a sum, for their gradients
         expectNear(norm(), expectedOf(given));
         expectNear(
           noGrad(() => groupNorm(x, given.groups, { bias })),
