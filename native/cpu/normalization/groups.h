@@ -1,4 +1,4 @@
-// Normalization of groups of channels, with a weight and a bias for each channel, in one call.
+// Normalization of groups of channels, with a weight and a bias for each channel, and its gradients, in one call each.
 #pragma once
 
 #include "../block.h"
@@ -19,8 +19,26 @@ struct GroupNormBlock {
 // Normalizes a group of `channels` channels, each of `inner` elements. weight and bias may be null.
 using NormalizeGroup = void (*)(const void *x, int64_t channels, int64_t inner, double eps, const void *weight,
                                 const void *bias, void *out);
+
+// x, the gradients of the result and of x are [batch, channels, inner], contiguous. weight and the gradients of weight
+// and bias are vectors of channels in the compute type.
+struct GroupNormGradientBlock {
+  DTypeField dtype; // a float
+  Whole batch, channels, inner, groups;
+  Real eps;
+  Flag has_weight;
+  Whole offsets[6]; // x, gradient, weight, gradient of x, of weight, of bias
+};
+
+// Computes the gradient of a group. `sums` gets two numbers for each channel, which the batch sums to the gradients of
+// the bias and of the weight. weight may be null.
+using GroupGradient = void (*)(const void *x, const void *gradient, int64_t channels, int64_t inner, double eps,
+                               const void *weight, void *gradient_x, double *sums);
+
+// By dtype: float64, float32, float16, bfloat16
 struct GroupNorms {
-  NormalizeGroup group[4]; // by dtype: float64, float32, float16, bfloat16
+  NormalizeGroup group[4];
+  GroupGradient gradient[4];
 };
 
 } // namespace orchard

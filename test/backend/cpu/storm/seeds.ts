@@ -163,6 +163,9 @@ function bags(): void {
 function pictures(): void {
   for (const dtype of ["float32", "float64", "bfloat16"] as const) {
     gradientsOf(() => library.maxPool2d(leaf([2, 2, 5, 7], dtype), 3, { stride: 2, padding: 1 }));
+    const vectors = { weight: leaf([4], dtype), bias: leaf([4], dtype) };
+    gradientsOf(() => library.groupNorm(leaf([2, 4, 3], dtype), 2, vectors));
+    gradientsOf(() => library.groupNorm(leaf([2, 4, 3], dtype), 4));
     library.maxPool1d(leaf([2, 2, 9], dtype), 2, { dilation: 2, returnIndices: true });
     const [runningMean, runningVar] = [library.zeros([3]), library.ones([3])];
     for (const shape of [
