@@ -1,5 +1,6 @@
 // Functions of a small dylib for the tests of `bun run check:sanitize`: each has one fault, which one sanitizer finds.
 // Built together with native/cpu/runtime.
+#include "../../native/cpu/elementwise/segments.h"
 #include "../../native/cpu/functions.h"
 #include "../../native/cpu/matmul/product.h"
 #include "../../native/cpu/memory.h"
@@ -12,10 +13,16 @@
 
 namespace orchard {
 
-// Programs of the runtime run products, of which this dylib has none.
+// Programs of the runtime run products and chains, of which this dylib has none.
 void multiply_then(const MatmulBlock &, Operands, int64_t, Epilogue &) {
   fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected no product");
 }
+Segments::Segments(const Chain &chain, void *const *) : chain_(chain) {
+  fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected no chain");
+}
+void Segments::fill(char *) const {}
+void Segments::run(const Segment &, const Piece &, char *) const {}
+void Segments::finish() const {}
 
 namespace {
 

@@ -1,13 +1,13 @@
 // Programs: lists of recorded calls that run as one native call (src/compile).
 //
 // A fused instruction computes a chain of elementwise calls in pieces that stay in the L1 cache. Each element gets the
-// same operations as without fusion (segments.h), so every result has the same bits. The calls after a product are its
-// epilogue: they compute parts of rows, as soon as a thread has completed a part of the product's result.
+// same operations as without fusion (elementwise/segments.h), so every result has the same bits. The calls after a
+// product are its epilogue: they compute parts of rows, as soon as a thread has completed a part of the product's
+// result.
+#include "../elementwise/segments.h"
 #include "../include/orchard_cpu_program.h"
 #include "../matmul/product.h"
 #include "../parallel.h"
-#include "chain.h"
-#include "segments.h"
 #include "table.h"
 
 #include <algorithm>

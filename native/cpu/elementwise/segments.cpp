@@ -1,6 +1,6 @@
 #include "segments.h"
 
-#include "../elementwise/stream.h"
+#include "stream.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,12 +1,12 @@
 // The elementwise calls of a chain, prepared once to run on many pieces.
 //
 // Successive cheap operations on float32 become one segment, whose intermediate values stay in registers
-// (elementwise/tiles.h). Other elementwise operations call their row functions. Both give the bits of a plain call.
+// (tiles.h). Other elementwise operations call their row functions. Both give the bits of a plain call.
 #pragma once
 
-#include "../elementwise/calls.h"
-#include "../elementwise/tiles.h"
+#include "calls.h"
 #include "chain.h"
+#include "tiles.h"
 
 namespace orchard {
 
