@@ -197,7 +197,8 @@ write_copies() {
   xargs printf '%s\\n' < "$list" > "$copies/names"
   count=0
   while IFS= read -r file; do
-    awk -v mac="$mac" -v classes="$1" -v tool="$tool" -v empty="$empty" ${quoted(forMac)} "$file" > "$copies/$count.swift"
+    awk -v mac="$mac" -v classes="$1" -v tool="$tool" -v empty="$empty" \\
+      ${quoted(forMac)} "$file" > "$copies/$count.swift"
     if [ -n "$shaders" ] && [ $count = 0 ]; then
       printf '\\nimport Foundation\\nextension Foundation.Bundle { static let module = Bundle(path: "%s")! }\\n' \\
         "$shaders" >> "$copies/$count.swift"
