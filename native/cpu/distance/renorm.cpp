@@ -5,6 +5,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -12,9 +13,8 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 15;
-// Slices with shorter runs of adjacent elements are summed row by row, all slices together.
-constexpr int64_t shortest_run = 64;
+using tuning::distance::renorm_task_elements;
+using tuning::distance::shortest_renorm_run;
 
 struct RenormProblem {
   DType dtype;
@@ -40,7 +40,7 @@ struct RenormProblem {
 // Slices of long runs: each is summed and scaled at once.
 void by_slices(const RenormProblem &all) {
   const int64_t of_slice = all.outer * all.inner;
-  parallel_for(all.count, std::max<int64_t>(1, task_elements / of_slice), [&](int64_t begin, int64_t end) {
+  parallel_for(all.count, std::max<int64_t>(1, renorm_task_elements / of_slice), [&](int64_t begin, int64_t end) {
     const int64_t first = begin * all.inner;
     if (all.outer == 1)
       return all.kernels.rows(all.from(first), all.to(first), end - begin, all.inner, all.order, all.largest, all.eps);
@@ -62,7 +62,8 @@ void by_slices(const RenormProblem &all) {
 void by_rows(const RenormProblem &all) {
   const int64_t row = all.count * all.inner;
   Scratch<double> sums(row), factors(all.count);
-  const int64_t slices = std::max<int64_t>(1, std::max<int64_t>(task_elements / all.outer, shortest_run) / all.inner);
+  const int64_t slices =
+      std::max<int64_t>(1, std::max<int64_t>(renorm_task_elements / all.outer, shortest_renorm_run) / all.inner);
   parallel_for(all.count, slices, [&](int64_t begin, int64_t end) {
     double *of_task = sums.data() + begin * all.inner;
     const int64_t width = (end - begin) * all.inner;
@@ -92,7 +93,7 @@ void renorm(const RenormBlock &block, Operands operands) {
   if (extent.is_empty()) return;
   const RenormProblem problem{dtype,         outer,     count, inner, block.order,
                               block.largest, block.eps, x,     out,   renorms().kernels[static_cast<int>(dtype)]};
-  if (inner >= shortest_run || outer == 1) by_slices(problem);
+  if (inner >= shortest_renorm_run || outer == 1) by_slices(problem);
   else by_rows(problem);
 }
 

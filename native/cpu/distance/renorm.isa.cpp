@@ -1,12 +1,12 @@
 #include "renorm.h"
 
 #include "../lanes.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Shorter slices are summed one element after the other, since clearing and adding the lanes would take longer.
-constexpr int64_t shortest_with_lanes = 48;
+using tuning::distance::shortest_with_lanes;
 
 // Calls use(term) with the function of an element whose sum is needed. The order is not infinite.
 template <class Use> void with_power(double order, Use &&use) {

@@ -17,4 +17,8 @@ constexpr int64_t pair_task_elements = 1 << 15;
 constexpr int64_t shortest_with_lanes = 48;
 constexpr int64_t pair_part = 1024; // elements of a pair that are widened at a time
 
+constexpr int64_t renorm_task_elements = 1 << 15;
+// Slices with shorter runs of adjacent elements are summed row by row, all slices together.
+constexpr int64_t shortest_renorm_run = 64;
+
 } // namespace orchard::tuning::distance

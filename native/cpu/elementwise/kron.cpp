@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 15;
+using tuning::elementwise::kron_elements;
 
 // Row i p + k of the result is a[i, 0] b[k, :], a[i, 1] b[k, :], …, where b has p rows.
 void kron(const KronBlock &block, Operands operands) {
@@ -30,7 +31,7 @@ void kron(const KronBlock &block, Operands operands) {
   if (all.is_empty()) return;
   const KronRows compute = kron_kernels().rows[static_cast<int>(dtype)];
   const KronOperands given{a, b, out, columns, other_rows, other_columns};
-  parallel_for(rows * other_rows, std::max<int64_t>(1, task_elements / width),
+  parallel_for(rows * other_rows, std::max<int64_t>(1, kron_elements / width),
                [&](int64_t begin, int64_t end) { compute(given, begin, end); });
 }
 

@@ -1,6 +1,8 @@
 #include "segments.h"
 
 #include "stream.h"
+#include "../streamed.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,15 +10,13 @@
 namespace orchard {
 namespace {
 
+using tuning::elementwise::fewest_tiles;
+using tuning::elementwise::shortest_row;
+
 using Layout = SegmentOperand::Layout;
 using Access = SegmentStep::Access;
 
 constexpr size_t most_steps = 128;
-// A unit that is not a multiple of a tile needs at least this many tiles: its rest takes as long as several tiles.
-constexpr int64_t fewest_tiles = 8;
-constexpr int64_t shortest_row = 64; // for a call of a row function for each unit
-// Larger results are written with nontemporal stores, as by a plain call.
-constexpr int64_t streamed_bytes = 16 << 20;
 
 // The numbers of an elementwise call's block (elementwise.cpp): the operation, the dtype, a nest, and the offsets.
 constexpr int64_t rank_at = 2, shape_at = 3;

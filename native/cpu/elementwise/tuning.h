@@ -32,4 +32,11 @@ constexpr int64_t rare = 32, stretch = 64;
 // Elements of a power's logarithms that are kept between its two loops.
 constexpr int64_t power_tile = 512;
 
+constexpr int64_t kron_elements = 1 << 15; // of a task
+
+// Fused chains. A unit that is not a multiple of a tile needs at least this many tiles: its rest takes as long as
+// several tiles.
+constexpr int64_t fewest_tiles = 8;
+constexpr int64_t shortest_row = 64; // for a call of a row function for each unit
+
 } // namespace orchard::tuning::elementwise

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../block.h"
+#include "../tuning.h"
 
 namespace orchard {
 
@@ -36,7 +37,7 @@ struct EmbeddingBagFactorsBlock : BagHead {
   Whole table_strides[2], gradient_strides[2];
 };
 
-constexpr int64_t bag_columns = 1024;
+using tuning::embedding::bag_columns;
 
 // A matrix [bags or table rows, width] from one of its columns on; strides are in elements.
 struct BagMatrix {

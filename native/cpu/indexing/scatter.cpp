@@ -18,11 +18,10 @@ using namespace orchard;
 
 namespace {
 
-using tuning::indexing::few_indices;
+using tuning::indexing::most_together;
+using tuning::indexing::slices_together;
 
-// Slices that are not adjacent are computed together if they have few elements and indices, so that the call of a
-// kernel does not take longer than its loop.
-constexpr int64_t most_together = 32, slices_together = 64;
+using tuning::indexing::few_indices;
 
 // The operands of a call and the parameters of its kernels. A slice of the result has the length of a slice of x, or of
 // the source.

@@ -28,4 +28,8 @@ constexpr int64_t few_indices = 4;
 // or the sums of their elements, stay below `scatter_tile_elements`.
 constexpr int64_t scatter_tile = 16, scatter_tile_elements = 1 << 15;
 
+// Slices that are not adjacent are computed together if they have few elements and indices, so that the call of a
+// kernel does not take longer than its loop.
+constexpr int64_t most_together = 32, slices_together = 64;
+
 } // namespace orchard::tuning::indexing

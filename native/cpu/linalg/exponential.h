@@ -2,6 +2,7 @@
 #pragma once
 
 #include "matrices.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -23,8 +24,7 @@ struct ExponentialPlan {
   double coefficients8[7], coefficients12[16], coefficients18[25];
 };
 
-// The largest matrix that is computed in a thread's caches.
-constexpr int64_t most_exponential_rows = 64;
+using tuning::exponential::most_exponential_rows;
 // Rows in memory are multiples of this number of elements.
 constexpr int64_t exponential_unit = 16;
 // Padded matrices of scratch memory that a computation needs.

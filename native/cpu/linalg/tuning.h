@@ -116,4 +116,12 @@ constexpr int64_t tall_ratio = 2;
 constexpr int64_t one_thread_size = 256;
 } // namespace svd
 
+// The matrix exponential, and Vandermonde matrices.
+namespace exponential {
+// The largest matrix that is computed in a thread's caches.
+constexpr int64_t most_exponential_rows = 64;
+// Elements of a task of `vander`.
+constexpr int64_t vander_elements = 1 << 14;
+} // namespace exponential
+
 } // namespace orchard::tuning

@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 14;
+using tuning::exponential::vander_elements;
 
 // Powers are carried in float64, as by cumprod; those of int64 wrap around.
 template <class T> using Power = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, uint64_t>;
@@ -21,7 +22,7 @@ template <class T> void powers(const VanderBlock &block, const Operands &operand
   const Extent all = Extent(columns).along(rows, columns);
   T *out = operands.results<T>(1, 0, all);
   if (all.is_empty()) return;
-  parallel_for(rows, std::max<int64_t>(1, task_elements / columns), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, std::max<int64_t>(1, vander_elements / columns), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
       const auto base = static_cast<Power<T>>(ORCHARD_ISA::load(x[row]));
       Power<T> power = 1;

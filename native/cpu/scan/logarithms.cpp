@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <cmath>
 #include <limits>
@@ -11,7 +12,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 11;
+using tuning::scan::logarithm_elements;
 
 // Keeps Σ exp(x) as exp(largest) · sum, with sum ≥ 1. Equal elements are compared first, since the difference of
 // infinities is NaN.
@@ -36,7 +37,7 @@ template <class T> void run(const Slices<2> &slices, const Operands &operands) {
   T *out = operands.results<T>(1, slices.offsets[1], slices.extent(1));
   if (slices.is_empty()) return;
   const int64_t length = slices.length;
-  parallel_for(slices.count(), std::max<int64_t>(1, task_elements / length), [&](int64_t begin, int64_t end) {
+  parallel_for(slices.count(), std::max<int64_t>(1, logarithm_elements / length), [&](int64_t begin, int64_t end) {
     for_each_run(slices.nest, begin, end, [&](const int64_t (&offsets)[2], int64_t, int64_t count) {
       for (int64_t slice = 0; slice < count; slice++) {
         const T *from = x + offsets[0] + slice * slices.nest.run_stride(0);

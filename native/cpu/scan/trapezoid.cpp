@@ -3,12 +3,13 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 15;
+using tuning::scan::trapezoid_elements;
 
 void trapezoid(const TrapezoidBlock &block, Operands operands) {
   const DType dtype = block.dtype;
@@ -23,7 +24,7 @@ void trapezoid(const TrapezoidBlock &block, Operands operands) {
   char *out = operands.result(1, dtype, slices.offsets[1], slices.extent(1, is_cumulative ? length - 1 : 1));
   if (slices.is_empty()) return;
   const IntegrateRun integrate = trapezoids().run[static_cast<int>(dtype)];
-  parallel_for(slices.count(), std::max<int64_t>(1, task_elements / length), [&](int64_t begin, int64_t end) {
+  parallel_for(slices.count(), std::max<int64_t>(1, trapezoid_elements / length), [&](int64_t begin, int64_t end) {
     for_each_run(slices.nest, begin, end, [&](const int64_t (&offsets)[2], int64_t, int64_t count) {
       integrate({element(y, dtype, offsets[0]),
                  element(out, dtype, offsets[1]),

@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "tuning.h"
 
 #include <algorithm>
 
@@ -11,12 +12,7 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 14;
-// Up to this many others, comparing with each is faster than a search.
-constexpr int64_t few = 12;
-constexpr int64_t block_elements = 512; // compared with each of the few
-// The largest range of integers, as a multiple of their number, for which a table is used.
-constexpr uint64_t most_per_other = 64;
+using namespace tuning::sorting;
 
 template <class C> struct Membership {
   const C *others; // without NaN
@@ -25,10 +21,10 @@ template <class C> struct Membership {
 
 template <class T, class C>
 void compare_with_each(const T *x, int64_t length, const Membership<C> &among, bool invert, uint8_t *out) {
-  for (int64_t first = 0; first < length; first += block_elements) {
-    const int64_t size = std::min(block_elements, length - first);
-    C values[block_elements];
-    uint8_t found[block_elements] = {};
+  for (int64_t first = 0; first < length; first += block_of_members) {
+    const int64_t size = std::min(block_of_members, length - first);
+    C values[block_of_members];
+    uint8_t found[block_of_members] = {};
     for (int64_t i = 0; i < size; i++) values[i] = ORCHARD_ISA::load(x[first + i]);
     for (int64_t other = 0; other < among.count; other++)
       for (int64_t i = 0; i < size; i++) found[i] |= uint8_t(values[i] == among.others[other]);
@@ -75,9 +71,9 @@ template <class T> void find(const IsinBlock &block, const Operands &operands) {
   }
   const Membership<C> among{numbers.data(), known};
   const auto in_tasks = [&](auto &&use) {
-    parallel_for(count, task_elements, [&](int64_t begin, int64_t end) { use(x + begin, end - begin, out + begin); });
+    parallel_for(count, member_elements, [&](int64_t begin, int64_t end) { use(x + begin, end - begin, out + begin); });
   };
-  if (known <= few)
+  if (known <= few_others)
     return in_tasks(
         [&](const T *from, int64_t length, uint8_t *to) { compare_with_each(from, length, among, invert, to); });
   if constexpr (std::is_integral_v<C>) {

@@ -4,6 +4,7 @@
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "entries.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +15,9 @@ using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-ORCHARD_EXPORT_NAMES(QuantileInterpolation)
+using tuning::sorting::order_elements;
 
-constexpr int64_t grain = 1 << 12; // elements
+ORCHARD_EXPORT_NAMES(QuantileInterpolation)
 
 // Selects elements of a slice by their position in ascending order.
 template <class C> class Order {
@@ -71,7 +72,7 @@ template <class T> void quantiles_of(const QuantileBlock &block, const Operands 
   for (int64_t at = 0; at < quantiles; at++)
     if (!(chances[at] >= 0 && chances[at] <= 1)) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected quantiles from 0 to 1");
   if (slices.is_empty() || quantiles == 0) return;
-  const int64_t in_task = std::max<int64_t>(1, grain / length);
+  const int64_t in_task = std::max<int64_t>(1, order_elements / length);
   ScratchSlots<C> slots((count + in_task - 1) / in_task, length);
   parallel_for(count, in_task, [&](int64_t begin, int64_t end) {
     slots.with([&](C *numbers) {
@@ -124,7 +125,7 @@ void mode(const ModeBlock &block, Operands operands) {
   const char *x = operands.input(0, dtype, slices.offsets[0], slices.extent(0));
   int64_t *indices = operands.results<int64_t>(1, 0, Extent(count));
   if (slices.is_empty()) return;
-  const int64_t in_task = std::max<int64_t>(1, grain / length);
+  const int64_t in_task = std::max<int64_t>(1, order_elements / length);
   const bool is_short = dtype_sizes[static_cast<int>(dtype)] < 8 && length <= int64_t(UINT32_MAX);
   ScratchSlots<uint64_t> slots((count + in_task - 1) / in_task, scratch_product({length, is_short ? 1 : 2}));
   parallel_for(count, in_task, [&](int64_t begin, int64_t end) {

@@ -19,4 +19,12 @@ constexpr int64_t select_block = 128; // elements that are compared at once
 // The first elements of long slices.
 constexpr int64_t least_length = 1 << 9, least_part = 1 << 15, task_elements = 1 << 14;
 
+constexpr int64_t order_elements = 1 << 12; // of a task that selects elements of slices by their order
+
+// `isin`. Up to `few_others`, comparing a block of elements with each is faster than a search.
+constexpr int64_t member_elements = 1 << 14;
+constexpr int64_t few_others = 12, block_of_members = 512;
+// The largest range of integers, as a multiple of their number, for which a table is used.
+constexpr uint64_t most_per_other = 64;
+
 } // namespace orchard::tuning::sorting
