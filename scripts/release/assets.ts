@@ -2,7 +2,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { platformPackages } from "../../src/backend/library.ts";
-import { packageRoot } from "../../src/core/paths.ts";
 
 /**
  * Returns the JavaScript of `src/core/packaged.ts`. Each `require` is in a separate `try` with its full name, so that a
@@ -28,9 +27,13 @@ const unpacked = (text) => JSON.parse(Bun.zstdDecompressSync(Buffer.from(text, "
 `;
 }
 
-/** Returns the JSON that bundles contain: the text of every file in `kernels/`, by path, compressed. */
-export function packedKernels(): string {
-  const bytes = Bun.zstdCompressSync(JSON.stringify(kernelTexts()), { level: 19 });
+/**
+ * Returns the JSON that bundles contain: the text of every file in `kernels/`, by path, compressed.
+ *
+ * @param folder has the kernels, as they are packed
+ */
+export function packedKernels(folder: string): string {
+  const bytes = Bun.zstdCompressSync(JSON.stringify(kernelTexts(folder)), { level: 19 });
   return JSON.stringify({ zstd: bytes.toBase64() });
 }
 
@@ -40,8 +43,7 @@ export function unpackedKernels(json: string): Record<string, string> {
   return JSON.parse(Bun.zstdDecompressSync(Uint8Array.fromBase64(zstd)).toString()) as Record<string, string>;
 }
 
-function kernelTexts(): Record<string, string> {
-  const folder = join(packageRoot, "kernels");
+function kernelTexts(folder: string): Record<string, string> {
   const files = [...new Bun.Glob("**/*.{metal,h}").scanSync({ cwd: folder })].sort();
   return Object.fromEntries(files.map((file) => [file, readFileSync(join(folder, file), "utf8")]));
 }

@@ -68,7 +68,7 @@ export async function stageMain(folder: string): Promise<void> {
   await declareLater(folder);
   await vendorPackages(folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
-  await Bun.write(join(folder, "src", "kernels.json"), packedKernels());
+  await Bun.write(join(folder, "src", "kernels.json"), packedKernels(join(folder, "kernels")));
   await bundleLibrary(folder);
   await removeUnused(folder);
   await linkDocuments(folder, repositoryPage());
@@ -76,23 +76,30 @@ export async function stageMain(folder: string): Promise<void> {
 }
 
 /**
- * Shortens sources of C and Metal without moving a line: removes the spaces that align the ends of macros' lines (105
- * kB); in kernels, indents by tabs (54 kB); in swift/, shortens the continuations of long statements (20 kB) and
- * empties lines of comments (165 kB). A file of swift/ with a raw string keeps both, since the string may have such
- * lines.
+ * Shortens sources of Swift, C and Metal without moving a line: empties lines of comments (410 kB) and removes the
+ * spaces that align the ends of macros' lines (105 kB); in kernels, indents by tabs (54 kB); in swift/, shortens the
+ * continuations of long statements (20 kB). A file with a string of several lines keeps its comments, since the string
+ * may have such lines.
  */
 async function compactSources(folder: string): Promise<void> {
-  for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal}").scanSync({ cwd: folder })) {
+  for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal,swift}").scanSync({ cwd: folder })) {
+    if (basename(name) === "Package.swift") continue; // its first comment names the version of the tools
     const file = join(folder, name);
-    const text = (await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n");
-    await Bun.write(file, name.startsWith("kernels") ? withTabs(text) : withoutComments(text));
+    const text = withoutComments((await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n"));
+    const isC = !name.endsWith(".swift");
+    await Bun.write(file, name.startsWith("kernels") ? withTabs(text) : isC ? withShortContinuations(text) : text);
   }
 }
 
-const withTabs = (text: string): string => text.replaceAll(/^(?: {4})+/gm, (all) => "\t".repeat(all.length / 4));
+const hasLongString = /\bR"\w*\(|"""/;
 
 const withoutComments = (text: string): string =>
-  /\bR"\w*\(/.test(text) ? text : text.replaceAll(/^ *\/\/.*(?<!\\)$/gm, "").replaceAll(/^ {12,}/gm, " ".repeat(8));
+  hasLongString.test(text) ? text : text.replaceAll(/^ *\/\/.*(?<!\\)$/gm, "");
+
+const withTabs = (text: string): string => text.replaceAll(/^(?: {4})+/gm, (all) => "\t".repeat(all.length / 4));
+
+const withShortContinuations = (text: string): string =>
+  hasLongString.test(text) ? text : text.replaceAll(/^ {12,}/gm, " ".repeat(8));
 
 /** Removes the documents' pictures, except those of README.md, which registries show. */
 async function removePictures(folder: string): Promise<void> {

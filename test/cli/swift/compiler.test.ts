@@ -163,11 +163,12 @@ test("a module that imports XCTest sees Metal and QuartzCore", () => {
 
 test("a module that the tests leave out is compiled from empty files", () => {
   const texts = ["import SwiftUI\nimport XCTest\nstruct A: View {}\n", "import AppKit\n"];
-  for (const [list, expected] of [
+  const cases: readonly (readonly [list: string, expected: string[] | undefined])[] = [
     ["Charts Views", ["", ""]],
     ["ViewsTests Vie", undefined],
     ["", undefined],
-  ] as const) {
+  ];
+  for (const [list, expected] of cases) {
     using _ = withVariables({ [emptyModules]: list });
     expect(readInstead(...texts)).toEqual(expected);
   }

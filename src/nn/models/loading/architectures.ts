@@ -269,8 +269,11 @@ const qwenDelta = {
 const noBias = { queryKeyValue: false, output: false, feedForward: false } as const;
 const usesBias = { queryKeyValue: "use_bias", output: "use_bias", feedForward: "use_bias" } as const;
 
+/** Keeps the names of rows in the type, and not the rows, so that the declaration is short. */
+const tableOf = <N extends string>(rows: Readonly<Record<N, Architecture>>): Readonly<Record<N, Architecture>> => rows;
+
 /** The architectures by the `model_type` of a `config.json`. */
-export const architectures = {
+export const architectures = tableOf({
   gpt2: {
     ...{
       title: "GPT-2",
@@ -463,7 +466,7 @@ export const architectures = {
     ...{ title: "Kimi Linear", latent: true, latentRotates: false, recurrent: kimiDelta },
     ...{ derived: kimiFields, experts: { grouped: true } },
   },
-} as const satisfies Readonly<Record<string, Architecture>>;
+});
 
 /** The name of an architecture. */
 export type ArchitectureName = keyof typeof architectures;
