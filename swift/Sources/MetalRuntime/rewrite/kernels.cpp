@@ -111,14 +111,9 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
                                          "' is not supported: this device runs compute kernels on buffers");
     if (one_of(name, kernel_inputs)) parameter.source = std::string(name);
     if (one_of(name, {"buffer", "threadgroup", "texture", "sampler"})) {
-      if (one_of(parameter.source, {"buffer", "threadgroup", "texture", "sampler"}))
-        rewriter.error(attribute.name, "a parameter can't have the attributes '" + parameter.source + "' and '" +
-                                           std::string(name) + "' at once");
       parameter.source = std::string(name);
-      if (split_commas(tokens, attribute.arguments).size() == 1) parameter.index = rewriter.text(attribute.arguments);
+      if (attribute.arguments.exists()) parameter.index = rewriter.text(attribute.arguments);
       else rewriter.error(attribute.name, "'" + std::string(name) + "' attribute takes one argument");
-      if (is_fraction(tokens, attribute.arguments))
-        rewriter.error(attribute.name, "'" + std::string(name) + "' attribute requires an integer constant");
     }
     if (name == "function_constant" && attribute.arguments.size()) parameter.gate = attribute.arguments.last - 1;
   }
@@ -168,13 +163,11 @@ void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t lo
                           "invalid type '" + parameter.spelled_type + "' for input declaration in a kernel function");
   }
   bool is_binding = one_of(parameter.source, {"buffer", "threadgroup"});
-  const std::string resource = is_pointer ? std::string() : resource_source(parameter.pointee);
-  if (is_binding != is_pointer || (!resource.empty() && resource != parameter.source))
+  if (is_binding != is_pointer)
     return rewriter.error(location, "type '" + parameter.spelled_type + "' is not valid for attribute '" +
                                         parameter.source + "'");
   const bool is_wrong =
-      parameter.space == "thread" || (parameter.source == "buffer" ? parameter.space == "threadgroup"
-                                                                   : one_of(parameter.space, {"device", "constant"}));
+      parameter.space == "thread" || parameter.space == (parameter.source == "buffer" ? "threadgroup" : "device");
   if (is_binding && is_wrong)
     rewriter.error(location, "attribute '" + parameter.source + "' cannot be applied to a parameter in the '" +
                                  parameter.space + "' address space");
@@ -198,31 +191,20 @@ bool parse_array_reference(const Rewriter &rewriter, const std::vector<uint32_t>
   return true;
 }
 
-// Whether a `*` or `&` follows: in `device float *constant *x`, x points to memory that is constant.
-bool points(const TokenList &tokens, uint32_t index, uint32_t end) {
-  for (; index < end; index = uint32_t(tokens.after_group(index)))
-    if (one_of(tokens[index].text, {"*", "&"})) return true;
-  return false;
-}
-
 KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
   const TokenList &tokens = rewriter.tokens;
   KernelParameter parameter;
   parameter.tokens = range;
   std::vector<Attribute> attributes;
   std::vector<uint32_t> kept;
-  uint32_t outside = range.first; // the first token after the last template arguments
   for (uint32_t index = range.first; index < range.last; index++) {
-    if (tokens.is(index, "<") && index >= outside) outside = after_angles(tokens, index, range.last);
     if (opens_attribute(tokens, index)) {
       parse_attributes(tokens, index + 2, tokens[index].partner - 1, attributes);
       index = tokens[index].partner;
     } else {
       kept.push_back(index);
       parameter.coherent |= tokens[index].coherent;
-      if (is_space(tokens[index].text) &&
-          (parameter.space.empty() || (index >= outside && points(tokens, index, range.last))))
-        parameter.space = rewriter.text(index);
+      if (parameter.space.empty() && is_space(tokens[index].text)) parameter.space = rewriter.text(index);
     }
   }
   if (parse_array_reference(rewriter, kept, parameter)) {
@@ -270,18 +252,13 @@ void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &param
     const unsigned limit = parameter.source == "texture"   ? unsigned(MRT_MAX_TEXTURES)
                            : parameter.source == "sampler" ? unsigned(MRT_MAX_SAMPLERS)
                                                            : unsigned(MRT_MAX_BUFFERS);
-    // An array of textures or samplers has one index for each element.
-    const unsigned long count = parameter.space.empty() ? array_count(rewriter.tokens, parameter.tokens) : 1;
-    if (index + count > limit) {
+    if (index >= limit)
       rewriter.error(location, "'" + parameter.source +
                                    "' attribute parameter is out of bounds: must be between 0 and " +
                                    std::to_string(limit - 1));
-      continue;
-    }
-    for (unsigned long at = index; parameter.gate == none && at < index + count; at++)
-      if (!taken.insert(parameter.source + std::to_string(at)).second)
-        rewriter.error(location,
-                       "cannot reserve '" + parameter.source + "' resource location at index " + std::to_string(at));
+    else if (parameter.gate == none && !taken.insert(parameter.source + std::to_string(index)).second)
+      rewriter.error(location,
+                     "cannot reserve '" + parameter.source + "' resource location at index " + std::to_string(index));
   }
 }
 

@@ -26,14 +26,6 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
-// Scalar types of clang that table 2.1 of MSL does not have.
-constexpr std::string_view foreign_types[] = {"wchar_t",    "char16_t",    "char32_t", "__int128",
-                                              "__int128_t", "__uint128_t", "_Complex", "__complex__",
-                                              "_Float16",   "__fp16",      "__bf16"};
-
-// Metal's keywords that clang would take for names.
-constexpr std::string_view keywords[] = {"vertex", "fragment", "ray_data", "object_data", "threadgroup_imageblock"};
-
 // Metal's templates and namespaces that this device does not support, and why.
 constexpr Refusal absent[] = {
     {"texture2d_ms", "only a render pass writes textures of several samples a pixel, and this device has none"},
@@ -69,7 +61,6 @@ public:
     for (uint32_t index = 0; index < tokens.size(); index++) {
       if (tokens.is_identifier(index)) check_word(index);
       if (tokens[index].kind == TokenKind::directive) check_directive(index);
-      if (tokens[index].kind == TokenKind::number) check_number(index);
       if (one_of(tokens[index].text, {"__attribute__", "__attribute", "__declspec"}) && tokens.is(index + 1, "("))
         check_attributes({index + 2, tokens[index + 1].partner});
       if (opens_attribute(tokens, index) &&
@@ -83,7 +74,6 @@ public:
     }
     for (const Declaration &declaration : rewriter.program.declarations) {
       check_declaration(declaration);
-      for (const Attribute &attribute : declaration.attributes) check_whole(attribute);
       check_index(declaration);
     }
   }
@@ -106,10 +96,6 @@ private:
     if (one_of(text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index)) return;
     for (const Refusal &refusal : refusals)
       if (text == refusal.keyword) return rewriter.error(index, std::string(refusal.message));
-    if (one_of(text, foreign_types))
-      return rewriter.error(index, "'" + std::string(text) + "' is not supported in Metal");
-    if (one_of(text, keywords) && is_name(index))
-      return rewriter.error(index, "expected a name (got the keyword '" + std::string(text) + "')");
     bool deletes = text == "delete" && !tokens.is(index - 1, "=") && !tokens.is(index - 1, "operator");
     if (deletes) rewriter.error(index, "'delete' is not supported in Metal");
     if (text == "long" && tokens.is(index + 1, "long")) rewriter.error(index, "'long long' is not supported in Metal");
@@ -118,30 +104,6 @@ private:
         one_of(tokens[index - 1].text, {"=", "(", ",", "return", "!", "?", ":", "{", ";", "||"}))
       rewriter.error(index, "the operator 'noexcept' is not supported in Metal");
     if (text == "bfloat" && rewriter.version < 310) rewriter.error(index, "unknown type name 'bfloat'");
-  }
-
-  // Whether a word stands where only a name can stand: `float4 vertex = …`, `vertex.x`, but not `vertex float4 f(…)`.
-  bool is_name(uint32_t index) const {
-    if (index == 0 || opens_attribute(tokens, index + 1) || one_of(tokens[index - 1].text, {"[", "("})) return false;
-    return one_of(tokens[index + 1].text,
-                  {"=", ";", ",", ")", "[", ".", "(", "{", "+", "-", "*", "/", "+=", "-=", "*="});
-  }
-
-  // `1.0L`, but not the `L` of an integer.
-  void check_number(uint32_t index) {
-    const std::string_view text = tokens[index].text;
-    const bool is_hexadecimal = text.size() > 1 && one_of(text.substr(0, 2), {"0x", "0X"});
-    const bool is_real = text.find_first_of(is_hexadecimal ? ".pP" : ".eE") != text.npos;
-    if (is_real && one_of(text.substr(text.size() - 1), {"l", "L"}))
-      rewriter.error(index, "'long double' is not supported in Metal");
-  }
-
-  // The index of an attribute is a whole number.
-  void check_whole(const Attribute &attribute) {
-    if (!one_of(tokens[attribute.name].text, {"id", "function_constant", "max_total_threads_per_threadgroup"})) return;
-    if (is_fraction(tokens, attribute.arguments))
-      rewriter.error(attribute.name,
-                     "'" + std::string(tokens[attribute.name].text) + "' attribute requires an integer constant");
   }
 
   // A texture buffer has no access by samplers (MSL 2.9).
@@ -180,7 +142,7 @@ private:
   void check_index(const Declaration &declaration) {
     for (const Attribute &attribute : declaration.attributes) {
       if (!tokens.is(attribute.name, "id") || !attribute.arguments.exists()) continue;
-      if (!take_ids(declaration, rewriter.text(attribute.arguments)))
+      if (!indices.insert({declaration.scope, rewriter.text(attribute.arguments)}).second)
         rewriter.error(attribute.name, "another member has the same 'id'");
       if (tokens.is(attribute.arguments.first, "-"))
         rewriter.error(attribute.name, "'id' attribute parameter is out of bounds: must not be negative");
@@ -189,21 +151,6 @@ private:
           rewriter.error(index, "a member of an argument buffer can't point to '" + std::string(tokens[index].text) +
                                     "' memory: expected device or constant");
     }
-  }
-
-  // Takes the indices of a member: an array has one for each element. Returns whether all of them were free.
-  bool take_ids(const Declaration &declaration, const std::string &text) {
-    char *end = nullptr;
-    const unsigned long first = strtoul(text.c_str(), &end, 0);
-    if (end == text.c_str() || *end) return indices.insert({declaration.scope, text}).second;
-    unsigned long count = array_count(tokens, {declaration.start, declaration.tokens.last});
-    const bool is_array = declaration.name != none && tokens.is(declaration.name + 1, "[");
-    if (is_array && !opens_attribute(tokens, declaration.name + 1))
-      count = literal(tokens, {declaration.name + 2, tokens[declaration.name + 1].partner});
-    bool free = true;
-    for (unsigned long at = first; at < first + count; at++)
-      free &= indices.insert({declaration.scope, std::to_string(at)}).second;
-    return free;
   }
 
   // Collects the program's classes, to distinguish `Point *p` from a product.
@@ -287,10 +234,7 @@ private:
     for (const Attribute &attribute : declaration.attributes)
       if (tokens.is(attribute.name, "function_constant") && is_compound(tokens[declaration.name - 1].text))
         rewriter.error(declaration.name, "a function constant must be of a scalar or vector type");
-    check_braces(declaration);
     bool of_namespace = !rewriter.program.scopes[declaration.scope].is_class, constant = false;
-    if (of_namespace && is_pointer(declaration))
-      rewriter.error(declaration.name, "program scope variable must reside in constant address space");
     if (!of_namespace && is_static(declaration) && !has_constant(declaration))
       rewriter.error(declaration.name, "static data member must reside in constant address space");
     for (uint32_t index = declaration.start; index < declaration.name; index++)
@@ -306,31 +250,6 @@ private:
         (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
         is_type(declaration.name - 1))
       rewriter.error(declaration.name, "program scope variable must reside in constant address space");
-  }
-
-  // A pointer without a space for itself: `constant float *p`, but not `constant float *constant p`.
-  bool is_pointer(const Declaration &declaration) const {
-    uint32_t index = declaration.name - 1;
-    while (one_of(tokens[index].text, {"const", "volatile"})) index--;
-    bool spaced = false;
-    for (uint32_t first = declaration.start; first < index; first++) spaced |= is_space(tokens[first].text);
-    return spaced && tokens.is(index, "*") && declaration.parameters.first == none &&
-           !program_input(rewriter, declaration) &&
-           (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";"));
-  }
-
-  // `constant float2 v = {1, 2, 3};`: clang does not check lists in a program's scope.
-  void check_braces(const Declaration &declaration) {
-    const std::string_view type = tokens[declaration.name - 1].text;
-    const bool is_vector = type.size() > 3 && one_of(type.substr(type.size() - 1), {"2", "3", "4"}) &&
-                           one_of(type.substr(0, type.size() - 1), scalar_types);
-    if (declaration.initializer == none || !is_vector || tokens.is(declaration.name + 1, "[")) return;
-    const uint32_t opening = declaration.initializer + (tokens.is(declaration.initializer, "=") ? 1 : 0);
-    if (!tokens.is(opening, "{")) return;
-    const std::vector<Range> elements = split_commas(tokens, {opening + 1, tokens[opening].partner});
-    const size_t trailing = !elements.empty() && elements.back().size() == 0;
-    if (elements.size() - trailing > size_t(type.back() - '0'))
-      rewriter.error(opening, "excess elements in vector initializer");
   }
 
   // Classes, and matrices such as float4x4.
@@ -382,11 +301,10 @@ private:
         if (one_of(tokens[index].text, {"typename", "class"})) parameters.insert(tokens[index + 1].text);
   }
 
-  // Checks the type in one declaration: an address space must precede each `*` and `&`, so `device float **` has one
-  // too few. Those of function types and template arguments, which belong to another type, are not checked.
+  // Checks the type in one declaration: an address space must precede each `*` and `&`. Those of function types and
+  // template arguments, which belong to another type, are not checked.
   void check_pointers(Range range) {
-    uint32_t spaces = 0, pointers = 0;
-    bool free = false;
+    bool named = false, free = false;
     for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
       std::string_view text = tokens[index].text;
       if (text == "=") return;
@@ -394,10 +312,10 @@ private:
         index = after_angles(tokens, index, range.last) - 1;
         continue;
       }
-      spaces += is_space(text);
+      named |= is_space(text);
       free |= text == "auto" || parameters.count(text) || text == "typename" || tokens.is(index + 1, "::");
       if (!one_of(text, {"*", "&", "&&"})) continue;
-      if (spaces < ++pointers && !free) return report(index);
+      if (!named && !free) return report(index);
     }
   }
 
@@ -428,9 +346,6 @@ private:
   void check_body(Range body) {
     for (uint32_t index = body.first; index + 1 < body.last; index++) {
       if (tokens.is(index, "static")) check_static(index);
-      if (tokens.is(index, "extern"))
-        rewriter.error(index, "a variable in a function can't be external: expected one in the program's scope");
-      if (one_of(tokens[index].text, {"*", "&"}) && tokens.is(index - 1, "*")) check_second(body, index);
       if (one_of(tokens[index].text, {"struct", "class", "union"})) {
         const uint32_t opening = tokens.is(index + 1, "{") ? index + 1 : index + 2;
         if (tokens.is(opening, "{")) check_local_class(opening);
@@ -451,19 +366,6 @@ private:
                            one_of(tokens[first - 2].text, {"static_cast", "reinterpret_cast", "const_cast"});
       if (declares || casts || casts_by_name) report(index);
     }
-  }
-
-  // `device float **p =`: the second `*` after a type with one address space.
-  void check_second(Range body, uint32_t index) {
-    if (index < body.first + 3 || !is_type(index - 2) || !tokens.is_identifier(index + 1) ||
-        !one_of(tokens[index + 2].text, {"=", ";", ",", ")"}))
-      return;
-    uint32_t spaces = 0;
-    for (uint32_t first = index - 3; first >= body.first; first--) {
-      if (is_space(tokens[first].text)) spaces++;
-      else if (!one_of(tokens[first].text, {"const", "volatile", "unsigned"})) break;
-    }
-    if (spaces == 1) report(index);
   }
 
   Rewriter &rewriter;
