@@ -64,8 +64,9 @@ interface ModeAttributes {
   readonly axis: number;
 }
 
-/** Longer slices are sorted faster by `sort`, which sorts by digits. */
+/** Longer slices are sorted faster by `sort`, which sorts by digits. So are more elements, on some processors. */
 const LONGEST = 1 << 10;
+const MOST_ELEMENTS = 1 << 14;
 
 const modeCall = cpuCall("mode", { dtype, slices: slices(1) }, ["x", "indices"]);
 
@@ -82,7 +83,8 @@ const modePrimitive = definePrimitive<ModeAttributes>({
 });
 
 /** Whether {@link modePlaces} applies. */
-export const fusesMode = (x: Tensor, axis: number): boolean => x.shape[axis] <= LONGEST && fusesOnCpu(x);
+export const fusesMode = (x: Tensor, axis: number): boolean =>
+  x.shape[axis] <= LONGEST && x.size <= MOST_ELEMENTS && fusesOnCpu(x);
 
 /** Returns the last index of each slice's mode, with the axis of size 1. */
 export const modePlaces = (x: Tensor, axis: number): Tensor<"int64"> =>
