@@ -8,10 +8,6 @@ import { suiteCacheLimit } from "../../scripts/suite/report.ts";
 
 const packageRoot = join(import.meta.dir, "..", "..");
 
-// The child processes of test/linalg/variants.ts take the library's modules from the suite's pack: see program.ts.
-const pack = process.env["ORCHARD_TEST_MODULES"];
-if (pack !== undefined && process.env["METAL_TEST_VARIANT"] !== undefined) await import(pack);
-
 // The timeout only ends tests that hang: compiling kernels into a cold cache can take minutes on a busy machine. A
 // default timeout applies to the file that sets it (Bun 1.4.5 has no project setting), so the statement is inserted
 // into the first line of each file. The hook that checks that a file restored the environment is registered last, since

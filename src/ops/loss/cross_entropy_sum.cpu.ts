@@ -21,7 +21,8 @@ interface SumAttributes extends CrossEntropyAttributes {
 const MOST_LOSSES = 1 << 12;
 
 const sumCpu: Implementation<SumAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
-  run({ operation, inputs, outputs: [result], attributes }) {
+  run({ inputs, outputs: [result], attributes }) {
+    const operation = "crossEntropy"; // the function that users call
     const [logits, targets, factors, factorSum] = inputs;
     const { axis, isMean, ignoreIndex } = attributes;
     const range = { operation, index: targets, size: logits.shape[axis], except: ignoreIndex };

@@ -46,8 +46,9 @@ const evenHistogramPrimitive = definePrimitive<EvenHistogramAttributes>({
   implementations: { metal: onlyCpuFuses, cpu: evenHistogramCpu, reference: onlyCpuFuses },
 });
 
-/** Whether {@link evenHistogram} applies. */
-export const fusesHistogram = (x: Tensor): boolean => x.size <= MOST_ELEMENTS && fusesOnCpu(x);
+/** Whether {@link evenHistogram} applies. `compile` does not record it, since the bounds are read on the host. */
+export const fusesHistogram = (x: Tensor): boolean =>
+  x.size <= MOST_ELEMENTS && currentCapture() === null && fusesOnCpu(x);
 
 /**
  * Counts floats in intervals of equal width. The bounds are those of the range, or of the elements; if they are not
@@ -59,7 +60,6 @@ export function evenHistogram(
   bins: number,
   attributes: EvenHistogramAttributes,
 ): { hist: Tensor; binEdges: Tensor; bounds: readonly [number, number] } {
-  if (!attributes.hasRange) currentCapture()?.unsupported("the bounds of a histogram are read on the host");
   const specs = [bins, bins + 1].map((size) => ({ shape: [size], dtype: x.dtype }));
   const line = x.rank === 1 ? x : reshape(x, [x.size]);
   const [hist, binEdges] = tupleOf(executeMany(evenHistogramPrimitive, [line], specs, attributes, operation), 2);
@@ -69,7 +69,6 @@ export function evenHistogram(
 /** Returns the largest of some integers, on the cpu backend; `undefined` if {@link fusesHistogram} does not apply. */
 export function largestInteger(operation: string, x: Tensor): number | undefined {
   if (!fusesHistogram(x)) return undefined;
-  currentCapture()?.unsupported("the largest of the integers is read on the host");
   integerExtentCall(operation, layoutOf(x), [x, found]);
   return found[1];
 }
