@@ -159,13 +159,14 @@ template <int count> struct Parts {
 
 // A part that would be zero is replaced by the smallest normal number, so that its product with infinity is infinite,
 // as is the number's product. Numbers below 2^-90 keep their zeros, since the replacement would change them noticeably.
+// It also changes sums that are exactly 0, so matrices that are known to be finite keep all zeros.
 MRT_FUNC mrt_u32 part_or_least(mrt_u32 part, mrt_u32 whole) {
   constexpr mrt_u32 least = 0x00800000, small = 0x12800000;
   const bool is_zero = (part & 0x7fff0000) == 0 && (whole & 0x7fffffff) >= small;
   return is_zero ? (whole & 0x80000000) | least : part;
 }
 
-template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> pair) {
+template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> pair, bool all_finite) {
   constexpr int count = part_count<T>;
   if constexpr (count == 1) return {{__builtin_bit_cast(mrt_u32, pair)}};
   else {
@@ -179,8 +180,9 @@ template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> p
       const mrt_u32 middle = __builtin_bit_cast(mrt_u32, rest) & 0xffff0000;
       const float last = rest - __builtin_bit_cast(float, middle);
       parts[i][0] = high;
-      parts[i][1] = part_or_least(middle, whole);
-      parts[i][2] = part_or_least(__builtin_bit_cast(mrt_u32, last), whole);
+      const mrt_u32 lowest = __builtin_bit_cast(mrt_u32, last);
+      parts[i][1] = all_finite ? middle : part_or_least(middle, whole);
+      parts[i][2] = all_finite ? lowest : part_or_least(lowest, whole);
     }
     Parts<count> result;
     for (int part = 0; part < count; part++) result.words[part] = parts[0][part] >> 16 | (parts[1][part] & 0xffff0000);
@@ -189,14 +191,14 @@ template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> p
 }
 
 // Parts of a left factor in the native layout, and of a right factor in the transposed layout.
-template <typename T> MRT_FUNC Parts<part_count<T>> left_parts(LaneElements<T> elements) {
-  return parts_of(elements.native());
+template <typename T> MRT_FUNC Parts<part_count<T>> left_parts(LaneElements<T> elements, bool all_finite = false) {
+  return parts_of(elements.native(), all_finite);
 }
-template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> elements) {
-  if constexpr (is_tensor_core_element<T>) return parts_of(elements.transposed());
-  else if (elements.layout == transposed_layout) return parts_of(elements.pair);
+template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> elements, bool all_finite = false) {
+  if constexpr (is_tensor_core_element<T>) return parts_of(elements.transposed(), all_finite);
+  else if (elements.layout == transposed_layout) return parts_of(elements.pair, all_finite);
   else {
-    Parts<part_count<T>> parts = parts_of(elements.native());
+    Parts<part_count<T>> parts = parts_of(elements.native(), all_finite);
     for (mrt_u32 &word : parts.words) word = transposed_word(word);
     return parts;
   }
@@ -254,6 +256,18 @@ template <typename T> MRT_FUNC metal::vec<float, 64> as_floats(metal::vec<T, 64>
   return {{float(pair.own[0]), float(pair.own[1])}};
 }
 
+template <typename T> MRT_FUNC bool is_finite_pair(metal::vec<T, 64> pair) {
+  const metal::vec<float, 64> floats = as_floats(pair);
+  return __builtin_fabsf(floats.own[0]) < __builtin_inff() && __builtin_fabsf(floats.own[1]) < __builtin_inff();
+}
+
+// The product of matrices of different types.
+template <typename A, typename B>
+MRT_FUNC metal::vec<float, 64> mixed_product(LaneElements<A> a, LaneElements<B> b, metal::vec<float, 64> c) {
+  const bool all_finite = __nvvm_vote_all_sync(all_lanes, is_finite_pair(a.pair) && is_finite_pair(b.pair));
+  return parts_product(left_parts(a, all_finite), right_parts(b, all_finite), c);
+}
+
 // Accumulates in float32 and rounds once, to the type of the result.
 template <typename D, typename A, typename B, typename C>
 MRT_FUNC LaneElements<D> multiply_accumulate(LaneElements<A> a, LaneElements<B> b, LaneElements<C> c, const char *,
@@ -262,7 +276,7 @@ MRT_FUNC LaneElements<D> multiply_accumulate(LaneElements<A> a, LaneElements<B> 
   metal::vec<float, 64> d;
   if constexpr (__is_same(A, B) && is_tensor_core_element<A>) d = fragment_product(a.native(), b.transposed(), sums);
   else if constexpr (__is_same(A, B)) d = fragment_product(a.native(), b.native(), sums);
-  else d = parts_product(left_parts(a), right_parts(b), sums);
+  else d = mixed_product(a, b, sums);
   return lane_elements<D>({{D(d.own[0]), D(d.own[1])}});
 }
 
