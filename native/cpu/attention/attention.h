@@ -149,9 +149,9 @@ struct AttentionDropoutMask {
 
 // Returns how many of `tasks` tasks, with `products` products in all, a thread should take at once to outweigh the
 // fork-join cost. Small heads are grouped.
-inline int64_t attention_grain(int64_t tasks, double products) {
-  return std::clamp<int64_t>(
-      int64_t(double(tuning::attention::task_products) * double(tasks) / std::max(products, 1.0)), 1, tasks);
+inline int64_t attention_grain(int64_t tasks, double products, int64_t least = tuning::attention::task_products) {
+  return std::clamp<int64_t>(int64_t(double(least) * double(tasks) / std::max(products, 1.0)), 1,
+                             std::max<int64_t>(tasks, 1));
 }
 
 inline int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }

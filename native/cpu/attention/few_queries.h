@@ -45,9 +45,13 @@ public:
     rows_ = rows.data();
     ScratchSlots<T> slots(tasks, scratch_product({p_.group, queries_, dim_row_ + tile_keys}) +
                                      tile_keys * (dim_row_ + value_row_));
-    parallel_for(tasks, 1, [&](int64_t task, int64_t) {
-      const AttentionSequence &sequence = p_.sequences[size_t(task / chunks_ / p_.kv_heads)];
-      slots.with([&](T *scratch) { run_chunk({sequence, task / chunks_ % p_.kv_heads, task % chunks_}, scratch); });
+    parallel_for(tasks, grain(tasks), [&](int64_t begin, int64_t end) {
+      slots.with([&](T *scratch) {
+        for (int64_t task = begin; task < end; task++) {
+          const AttentionSequence &sequence = p_.sequences[size_t(task / chunks_ / p_.kv_heads)];
+          run_chunk({sequence, task / chunks_ % p_.kv_heads, task % chunks_}, scratch);
+        }
+      });
     });
     parallel_for(sequences * p_.heads * queries_, 64, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; at++)
@@ -82,6 +86,13 @@ private:
   struct Space {
     T *queries, *keys, *values, *s;
   };
+
+  int64_t grain(int64_t tasks) const {
+    double pairs = 0;
+    for (const AttentionSequence &sequence : p_.sequences) pairs += double(sequence.queries) * double(sequence.keys);
+    return attention_grain(tasks, pairs * double(p_.heads) * double(p_.dim + p_.value_dim),
+                           tuning::attention::few_queries_products);
+  }
 
   int64_t row_size() const { return value_row_ + 2; }
 

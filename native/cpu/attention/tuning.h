@@ -20,8 +20,8 @@ constexpr int64_t row_elements = 1 << 14; // of a task that writes rows of keys 
 // one thread, chunks of 128 queries took longer than whole heads: 5 % for 1024 queries, and 25 % for 256.
 constexpr int64_t forward_tasks = 64, least_queries = 256, most_queries = 4096;
 
-// Few queries: keys per chunk.
-constexpr int64_t few_queries_tasks = 16, least_keys = 8 * tile_keys;
+// Few queries: keys per chunk, and products of a task. Reading the keys and values takes longer than multiplying them.
+constexpr int64_t few_queries_tasks = 16, least_keys = 8 * tile_keys, few_queries_products = 1 << 17;
 
 // Backward pass: keys per chunk, and per block that stays in the L2 cache.
 constexpr int64_t backward_tasks = 16, most_partial_heads = 128, least_backward_keys = 2 * tile_keys;

@@ -3,6 +3,7 @@
 #include "../parallel.h"
 #include "all_or_failure.h"
 #include "blas_product.h"
+#include "grid.h"
 #include "kernel.h"
 #include "pairs.h"
 #include "tuning.h"
@@ -18,16 +19,23 @@ using namespace tuning::matmul;
 
 using Multiply = void (*)(const MatrixProduct &);
 
-bool divides_well(int64_t count, int64_t threads) {
-  const int64_t rounds = (count + threads - 1) / threads;
-  return double(count) >= least_share_of_threads * double(rounds * threads);
+// Returns whether threads that each compute whole products of the batch end sooner than threads that compute one
+// product after another together. Times are in operations of one thread. `tiles` limits the threads of a product.
+bool divides_well(int64_t count, double operations, int64_t tiles) {
+  const int64_t threads = threads_at_hand(), rounds = (count + threads - 1) / threads,
+                together = std::min(threads_worth(operations, threads), tiles);
+  const double fork_join = operations_of_threads * double(together) + operations_of_fork_join;
+  return double(rounds) * operations < double(count) * (operations / double(together) + fork_join);
 }
 
-bool is_batch_for_threads(const BatchedProduct &batch) {
+// `tile` is the number of rows and columns that one thread computes at least, and `speed` the rate of multiply-adds
+// relative to float32.
+bool is_batch_for_threads(const BatchedProduct &batch, int64_t tile, double speed) {
   const double operations = batch.first.operations();
   if (batch.batch.rank == 0) return false;
+  const int64_t tiles = ((batch.first.m + tile - 1) / tile) * ((batch.first.n + tile - 1) / tile);
   return operations < small_operations ||
-         (operations < medium_operations && divides_well(batch.count(), threads_at_hand()));
+         (operations < medium_operations && divides_well(batch.count(), operations / speed, tiles));
 }
 
 void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
@@ -63,6 +71,8 @@ bool is_vector_product(BatchedProduct &batch) {
 void multiply_batch(BatchedProduct &batch) {
   const MatrixProduct &first = batch.first;
   Multiply kernel = matmul_kernels().multiply[static_cast<int>(first.dtype)];
+  int64_t tile = rows_of_task;
+  double speed = 1;
   if (!kernel)
     fail(ORCHARD_CPU_UNSUPPORTED,
          std::string("there is no matrix product of ") + dtype_names[static_cast<int>(first.dtype)]);
@@ -70,9 +80,9 @@ void multiply_batch(BatchedProduct &batch) {
   if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
   batch.simplify();
   if (is_vector_product(batch)) kernel = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
-  else if (Multiply pairs = pair_product(first)) kernel = pairs;
+  else if (Multiply pairs = pair_product(first)) kernel = pairs, tile = rows_of_tiled_task, speed = tiled_speed;
   else if (const Blas *library = blas_for(batch)) return multiply_by_blas(*library, batch);
-  if (is_batch_for_threads(batch)) multiply_in_parallel(kernel, batch);
+  if (is_batch_for_threads(batch, tile, speed)) multiply_in_parallel(kernel, batch);
   else multiply_one_by_one(kernel, batch);
 }
 

@@ -24,11 +24,11 @@ export interface Projections {
 /** Validates q, k and v. @throws {DTypeError} @throws {ShapeError} naming the mismatch. */
 export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor): Projections {
   for (const operand of [q, k, v]) operand.checkAlive(operation);
-  const got = `got q ${q.describe()}, k ${k.describe()} and v ${v.describe()}`;
+  const got = () => `got q ${q.describe()}, k ${k.describe()} and v ${v.describe()}`;
   checkDTypes(operation, [q, k, v], got);
   const hasHeads = q.rank === 4;
   const refuse = (code: string, expected: string): never => {
-    throw new ShapeError(operation, code, `expected ${expected}, ${got}`);
+    throw new ShapeError(operation, code, `expected ${expected}, ${got()}`);
   };
   if ([q, k, v].some(({ rank }) => rank !== q.rank) || (q.rank !== 3 && q.rank !== 4))
     refuse("wrongRank", "q, k and v all to be [batch, heads, rows, dim] or [batch, rows, dim]");
@@ -45,15 +45,15 @@ export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor
   return { q: four, k: keyed, v: valued, pairs: [batch, heads, queries, keys], hasHeads };
 }
 
-function checkDTypes(operation: string, operands: readonly Tensor[], got: string): void {
+function checkDTypes(operation: string, operands: readonly Tensor[], got: () => string): void {
   const [{ dtype }] = tupleOf(operands, 1);
   if (operands.some((operand) => operand.dtype !== dtype))
     throw new DTypeError(
       operation,
       "dtypesDiffer",
-      `expected q, k and v of one dtype, ${got}: cast with toDType(x, dtype)`,
+      `expected q, k and v of one dtype, ${got()}: cast with toDType(x, dtype)`,
     );
-  if (!isFloat(dtype)) throw new DTypeError(operation, "notAFloat", `expected floats, ${got}`);
+  if (!isFloat(dtype)) throw new DTypeError(operation, "notAFloat", `expected floats, ${got()}`);
 }
 
 /**
