@@ -87,7 +87,9 @@ constexpr int64_t most_tiles_of_far_steps = 2;
 
 // Matrices times vectors.
 constexpr int64_t vector_chunk = 512;  // numbers that are converted to the accumulator's type at a time
-constexpr int64_t short_row = 24;      // numbers of a row that are summed one by one
+constexpr int64_t short_row = 4;       // numbers of a row that are summed one by one
+constexpr int64_t numbers_of_columns = 1 << 15; // of a task that adds columns
+constexpr int64_t long_row = 1024;     // numbers of a row from which it is summed alone, as memory is read
 constexpr int64_t whole_chunk = 2048;  // numbers of a row that are summed at a time, without conversion
 constexpr int64_t stack_numbers = 512; // of scratch memory: an allocation takes as long as a small product
 

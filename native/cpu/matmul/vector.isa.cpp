@@ -11,6 +11,7 @@
 #include "pack.h"
 #include "simd.h"
 #include "some_lanes.h"
+#include "transpose.h"
 #include "tuning.h"
 
 #include <algorithm>
@@ -79,7 +80,8 @@ template <class S> class MatrixVector {
 public:
   explicit MatrixVector(const MatrixProduct &product)
       : p_(product), has_rows_(product.a.column_stride == 1), depth_block_(has_rows_ ? 1 << 15 : 1 << 12),
-        row_block_(has_rows_ ? std::max<int64_t>(1, (1 << 15) / std::min(product.k, depth_block_)) : vector_chunk),
+        row_block_(has_rows_ ? std::max<int64_t>(1, (1 << 15) / std::min(product.k, depth_block_))
+                             : rows_of_columns(product.m, std::min(product.k, depth_block_))),
         depths_((product.k - 1) / depth_block_ + 1) {}
 
   void run() {
@@ -100,6 +102,12 @@ public:
   }
 
 private:
+  // Rows of a task that adds columns. A row's sum does not depend on them, so threads may share the rows equally.
+  static int64_t rows_of_columns(int64_t rows, int64_t depth) {
+    const int64_t share = (rows - 1) / threads_at_hand() + 1, least = numbers_of_columns / depth + 1;
+    return std::min<int64_t>(vector_chunk, (std::max(share, least) - 1) / lanes<T> * lanes<T> + lanes<T>);
+  }
+
   // A dot product: both vectors are read once, so the second one is not converted in advance.
   void multiply_vectors() const {
     SmallScratch<T> partial(depths_);
@@ -126,9 +134,12 @@ private:
   void multiply_rows(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
     constexpr int64_t piece = std::is_same_v<S, T> ? whole_chunk : vector_chunk;
     T space[std::is_same_v<S, T> ? 1 : vector_chunk];
-    if constexpr (std::is_same_v<S, T>)
-      if (length <= short_row)
-        return multiply_short_rows(element_of<S>(p_.a, row, depth), p_.a.row_stride, rows, length, x, sums);
+    if constexpr (std::is_same_v<S, T>) {
+      const T *first = element_of<S>(p_.a, row, depth);
+      if (length <= short_row) return multiply_short_rows(first, p_.a.row_stride, rows, length, x, sums);
+      if constexpr (std::is_floating_point_v<T>)
+        if (length <= long_row) return multiply_rows_together(first, p_.a.row_stride, rows, length, x, sums);
+    }
     for (int64_t r = 0; r < rows; r++) {
       const S *in = element_of<S>(p_.a, row + r, depth);
       sums[r] = 0;
@@ -154,6 +165,42 @@ private:
       for (int64_t i = 0; i < length; i++) sum += a[r * stride + i] * x[i];
       sums[r] = sum;
     }
+  }
+
+  // As many rows at a time as a vector has lanes, so that one transposition replaces the sums over each row's lanes.
+  // Rows that remain are summed in the same order.
+  static void multiply_rows_together(const T *a, int64_t stride, int64_t rows, int64_t length, const T *x, T *sums) {
+    int64_t r = 0;
+    for (; r + lanes<T> <= rows; r += lanes<T>) {
+      Vector<T> square[lanes<T>];
+      add_products<lanes<T>>(a + r * stride, stride, length, x, square);
+      transpose<T>(square);
+      for (int half = lanes<T> / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) square[i] += square[i + half];
+      store_vector(square[0], sums + r);
+    }
+    for (; r < rows; r++) {
+      Vector<T> products[1];
+      add_products<1>(a + r * stride, stride, length, x, products);
+      sums[r] = sum_of_lanes<T>(products[0]);
+    }
+  }
+
+  // sums[r][lane] = Σ a[r][i] x[i] over i ≡ lane
+  template <int count>
+  static void add_products(const T *a, int64_t stride, int64_t length, const T *x, Vector<T> (&sums)[count]) {
+    for (Vector<T> &sum : sums) sum = Vector<T>{};
+    int64_t i = 0;
+    for (; i + lanes<T> <= length; i += lanes<T>) {
+      const Vector<T> factors = load_vector(x + i);
+#pragma GCC unroll 16
+      for (int r = 0; r < count; r++) sums[r] = multiply_add<T>(load_vector(a + r * stride + i), factors, sums[r]);
+    }
+    if (i == length) return;
+    const SomeLanes<T> rest(length - i);
+    const Vector<T> factors = rest.load(x + i);
+#pragma GCC unroll 16
+    for (int r = 0; r < count; r++) sums[r] = multiply_add<T>(rest.load(a + r * stride + i), factors, sums[r]);
   }
 
   void multiply_columns(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {

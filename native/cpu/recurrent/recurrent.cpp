@@ -81,7 +81,7 @@ private:
   int64_t element_bytes() const { return dtype_sizes[static_cast<int>(dtype_)]; }
   // A product of few rows reads adjacent columns in place, so the weights are transposed once for all steps. Products
   // of more rows pack them anyway.
-  bool is_turned() const { return batch_ <= most_rows_in_place && steps_ >= least_steps_turned; }
+  bool is_turned() const { return batch_ > 1 && batch_ <= most_rows_in_place && steps_ >= least_steps_turned; }
   static int64_t stride(const Whole *strides, int operand) { return strides[operand]; }
 
   void find(const Operands &operands, Operand operand, int64_t steps, int64_t rows, int64_t columns) {
