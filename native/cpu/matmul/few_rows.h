@@ -12,6 +12,7 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "finish.h"
+#include "lane_sums.h"
 #include "some_lanes.h"
 #include "tile.h"
 #include "tuning.h"
@@ -28,21 +29,10 @@ constexpr int dot_rows = 2; // of 16 registers
 #endif
 constexpr int dot_columns = 4;
 
-// Sums the lanes as a binary tree.
-template <class T> inline T sum_of_lanes(Vector<T> vector) {
-  T numbers[lanes<T>];
-  store_vector<T>(vector, numbers);
-#pragma GCC unroll 4
-  for (int half = lanes<T> / 2; half > 0; half /= 2)
-#pragma GCC unroll 8
-    for (int lane = 0; lane < half; lane++) numbers[lane] += numbers[lane + half];
-  return numbers[0];
-}
-
 // sums[r * dot_columns + c] += the dot product of row r of a and column c of b.
 template <class T, int rows, int columns>
 void add_dots(const T *a, int64_t a_stride, const T *b, int64_t b_stride, int64_t depth, T *sums) {
-  Vector<T> parts[rows][columns] = {};
+  Vector<T> parts[rows * dot_columns] = {};
   int64_t p = 0;
   for (; p + lanes<T> <= depth; p += lanes<T>) {
     Vector<T> right[columns];
@@ -52,18 +42,28 @@ void add_dots(const T *a, int64_t a_stride, const T *b, int64_t b_stride, int64_
     for (int r = 0; r < rows; r++) {
       const Vector<T> left = load_vector(a + r * a_stride + p);
 #pragma GCC unroll 4
-      for (int c = 0; c < columns; c++) parts[r][c] = multiply_add<T>(right[c], left, parts[r][c]);
+      for (int c = 0; c < columns; c++) {
+        Vector<T> &part = parts[r * dot_columns + c];
+        part = multiply_add<T>(right[c], left, part);
+      }
     }
   }
-  const SomeLanes<T> rest(depth - p);
+  if (p < depth) {
+    const SomeLanes<T> rest(depth - p);
+    Vector<T> right[columns];
 #pragma GCC unroll 4
-  for (int r = 0; r < rows; r++)
+    for (int c = 0; c < columns; c++) right[c] = rest.load(b + c * b_stride + p);
 #pragma GCC unroll 4
-    for (int c = 0; c < columns; c++) {
-      if (p < depth)
-        parts[r][c] = multiply_add<T>(rest.load(a + r * a_stride + p), rest.load(b + c * b_stride + p), parts[r][c]);
-      sums[r * dot_columns + c] += sum_of_lanes<T>(parts[r][c]);
+    for (int r = 0; r < rows; r++) {
+      const Vector<T> left = rest.load(a + r * a_stride + p);
+#pragma GCC unroll 4
+      for (int c = 0; c < columns; c++) {
+        Vector<T> &part = parts[r * dot_columns + c];
+        part = multiply_add<T>(right[c], left, part);
+      }
     }
+  }
+  add_sums_of_lanes<T>(parts, sums);
 }
 
 template <class T, int columns>
@@ -72,8 +72,13 @@ void add_dots_of_rows(const T *a, int64_t a_stride, int64_t rows, const T *b, in
   int64_t row = 0;
   for (; row + dot_rows <= rows; row += dot_rows)
     add_dots<T, dot_rows, columns>(a + row * a_stride, a_stride, b, b_stride, depth, sums + row * dot_columns);
-  for (; row < rows; row++)
-    add_dots<T, 1, columns>(a + row * a_stride, a_stride, b, b_stride, depth, sums + row * dot_columns);
+  const T *last = a + row * a_stride;
+  T *last_sums = sums + row * dot_columns;
+  if constexpr (dot_rows > 2) {
+    if (rows - row == 3) return add_dots<T, 3, columns>(last, a_stride, b, b_stride, depth, last_sums);
+    if (rows - row == 2) return add_dots<T, 2, columns>(last, a_stride, b, b_stride, depth, last_sums);
+  }
+  if (rows - row == 1) add_dots<T, 1, columns>(last, a_stride, b, b_stride, depth, last_sums);
 }
 
 // The rows of a, converted to the accumulator's type.
@@ -97,10 +102,12 @@ template <class S> void multiply_group(const MatrixProduct &p, const WideRows<Ac
     else
       for (int64_t c = 0; c < columns; c++)
         load_row<T>(element_of<S>(p.b, depth, column + c), space + c * tuning::matmul::dot_depth, length);
-    if (columns == dot_columns) add_dots_of_rows<T, dot_columns>(a, rows.stride, p.m, b, b_stride, length, sums);
-    else
-      for (int64_t c = 0; c < columns; c++)
-        add_dots_of_rows<T, 1>(a, rows.stride, p.m, b + c * b_stride, b_stride, length, sums + c);
+    switch (columns) {
+    case 1: add_dots_of_rows<T, 1>(a, rows.stride, p.m, b, b_stride, length, sums); break;
+    case 2: add_dots_of_rows<T, 2>(a, rows.stride, p.m, b, b_stride, length, sums); break;
+    case 3: add_dots_of_rows<T, 3>(a, rows.stride, p.m, b, b_stride, length, sums); break;
+    default: add_dots_of_rows<T, dot_columns>(a, rows.stride, p.m, b, b_stride, length, sums);
+    }
   }
   for (int64_t row = 0; row < p.m; row++) finish_row<S>(p, row, column, columns, sums + row * dot_columns);
 }

@@ -8,10 +8,10 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "finish.h"
+#include "lane_sums.h"
 #include "pack.h"
 #include "simd.h"
 #include "some_lanes.h"
-#include "transpose.h"
 #include "tuning.h"
 
 #include <algorithm>
@@ -35,14 +35,6 @@ private:
   T own_[stack_numbers], *data_;
   Scratch<T> allocated_;
 };
-
-template <class T> T sum_of_lanes(Vector<T> vector) {
-  T numbers[lanes<T>];
-  store_vector(vector, numbers);
-  for (int half = lanes<T> / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; i++) numbers[i] += numbers[i + half];
-  return numbers[0];
-}
 
 template <class T> [[gnu::always_inline]] inline T dot(const T *a, const T *b, int64_t count) {
   constexpr int unrolled = 4;
@@ -167,17 +159,14 @@ private:
     }
   }
 
-  // As many rows at a time as a vector has lanes, so that one transposition replaces the sums over each row's lanes.
+  // As many rows at a time as a vector has lanes, so that their sums over lanes are computed together.
   // Rows that remain are summed in the same order.
   static void multiply_rows_together(const T *a, int64_t stride, int64_t rows, int64_t length, const T *x, T *sums) {
     int64_t r = 0;
     for (; r + lanes<T> <= rows; r += lanes<T>) {
       Vector<T> square[lanes<T>];
       add_products<lanes<T>>(a + r * stride, stride, length, x, square);
-      transpose<T>(square);
-      for (int half = lanes<T> / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) square[i] += square[i + half];
-      store_vector(square[0], sums + r);
+      store_vector<T>(sums_of_lanes<T>(square), sums + r);
     }
     for (; r < rows; r++) {
       Vector<T> products[1];
