@@ -2,6 +2,7 @@
 #pragma once
 
 #include "product.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -23,8 +24,9 @@ inline bool is_matrix_times_vector(const MatrixProduct &product) {
 // Returns whether to compute a product with few rows as dot products: both operands must be adjacent along k. For small
 // k, summing the lanes of vectors would take as long as the products.
 inline bool is_for_dots(const MatrixProduct &product) {
-  return product.a.column_stride == 1 && product.b.row_stride == 1 && product.k >= 128 &&
-         product.k * product.n >= 1 << 15;
+  return product.a.column_stride == 1 && product.b.row_stride == 1 &&
+         product.k >= tuning::matmul::least_depth_of_dots &&
+         product.k * product.n >= tuning::matmul::least_numbers_of_dots;
 }
 
 } // namespace orchard

@@ -1,5 +1,5 @@
-// Sums over the lanes of vectors: each is a binary tree, lane l plus lane l + half, in this order for one vector and for
-// several. Several are folded into each other, so that each step of their trees is one addition for all of them.
+// Sums over the lanes of vectors. Each is a binary tree: lane l plus lane l + half. Several vectors are folded into
+// each other, so that one addition is a step of all their trees; the order of additions is the same.
 #pragma once
 
 #include "simd.h"
