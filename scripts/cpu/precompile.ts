@@ -34,7 +34,7 @@ const headers = [
   "vector",
 ];
 
-const text = `${headers.map((name) => `#include <${name}>`).join("\n")}
+const common = `${headers.map((name) => `#include <${name}>`).join("\n")}
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -52,12 +52,15 @@ export interface Precompiled {
 /**
  * Precompiles the headers for flags that many of the objects share. Returns undefined if there are none, and with
  * ccache, which does not support precompiled headers.
+ *
+ * @param text the header to precompile. Default: one that includes what most of the sources include
  */
 export async function precompile(
   compiler: CppCompiler,
   objectFolder: string,
   objects: readonly ObjectFile[],
   progress: (text: string) => void,
+  text: string = common,
 ): Promise<Precompiled | undefined> {
   const kinds = [...Map.groupBy(objects, keyOf)].filter(([, { length }]) => length >= WORTH);
   if (kinds.length === 0 || isCached(compiler)) return undefined;
@@ -67,7 +70,7 @@ export async function precompile(
   progress("Precompiling the standard library's headers");
   const made = new Map<string, string[]>();
   await inParallel(kinds.entries(), async ([index, [key, [first]]]) => {
-    const flags = await make(compiler, join(folder, `${index}.h`), first.flags);
+    const flags = await make(compiler, join(folder, `${index}.h`), text, first.flags);
     if (flags) made.set(key, flags);
   });
   return {
@@ -85,6 +88,7 @@ const keyOf = ({ flags }: ObjectFile): string => flags.join("\n");
 async function make(
   { command, isClang }: CppCompiler,
   header: string,
+  text: string,
   flags: readonly string[],
 ): Promise<string[] | undefined> {
   await Bun.write(header, text);

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { cacheFolder, packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, onePassed } from "../counts.ts";
 import { filesOf } from "../format/files.ts";
-import { checkSiteLinks } from "./html.ts";
+import { checkLinks, readPages } from "./html.ts";
+import { KnownPages } from "./known.ts";
 import { linkProblems } from "./links.ts";
 import { pagePaths } from "./pages.ts";
 import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
@@ -11,14 +12,15 @@ import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
 export interface DocsOptions {
   /** Whether to build the site as readers get it, instead of a draft with the same pages and links. */
   readonly isFull?: boolean;
-  /** Builds a site, and returns its folder. Tests replace it. */
-  readonly build?: (isFull: boolean) => Promise<string>;
+  /** Builds a site, and returns its folder. Tests replace it. @param known the pages that a draft leaves out */
+  readonly build?: (known: KnownPages | undefined) => Promise<string>;
   /** The folder that records which contents passed; by default it is in the user's cache, for all clones. */
   readonly cache?: string;
 }
 
 /**
  * Builds the site and checks its links. If the same content passed before, in this clone or another, nothing is built.
+ * A draft is built without the API's pages that passed before with the same text.
  *
  * @throws {Failure} if the site doesn't build, such as for a dead link that VitePress finds
  */
@@ -34,16 +36,20 @@ export async function checkDocs({
     console.log("The site's content passed before");
     return onePassed;
   }
-  const folder = await build(isFull);
-  const { pages, links, problems: ofLinks } = await checkSiteLinks(folder);
+  const known = isFull ? undefined : new KnownPages([repositoryAddress() ?? ""], cache);
+  const folder = await build(known);
+  const built = await readPages(folder);
+  const all = new Map([...(known?.leftOut ?? []), ...built]);
+  const { pages, links, problems: ofLinks } = checkLinks({ folder, base: "/", pages: all });
   const problems = [...ofLinks, ...searchProblems(folder), ...(await contentProblems(folder))];
   if (problems.length > 0) return failed(problems);
-  console.log(`${pages} pages, ${links} links: no problem`);
+  console.log(`${pages} pages, ${built.size} of them built, ${links} links: no problem`);
+  await known?.keep(built);
   await stamp.write(JSON.stringify({ pages, links }));
   return onePassed;
 }
 
-/** The site loads the whole index for a reader's first search. */
+/** The site loads the whole index for a reader's first search. In a draft, it lacks the pages that are left out. */
 const MOST_SEARCH_BYTES = 1e6;
 
 function searchProblems(folder: string): string[] {
@@ -85,8 +91,8 @@ async function contentProblems(folder: string): Promise<string[]> {
 /** Whether a page describes a type that lists dtypes. */
 const isOfDTypes = (file: string): boolean => /\/type-aliases\/(?:\w*DType)\.html$/.test(file);
 
-async function buildHere(isFull: boolean): Promise<string> {
-  await buildSite("/", !isFull);
+async function buildHere(known: KnownPages | undefined): Promise<string> {
+  await buildSite("/", known);
   return siteFolder;
 }
 

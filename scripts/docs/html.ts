@@ -1,8 +1,8 @@
 /** Checks the links of the built site: each must lead to a page or file of the site, and to an existing anchor. */
 import { join } from "node:path";
-import { fileOf } from "./serve.ts";
+import { fileOf, namesOf } from "./serve.ts";
 
-interface Page {
+export interface Page {
   /** The page's path below the site's base, as in links: `api/`, `start`. */
   readonly path: string;
   readonly ids: ReadonlySet<string>;
@@ -25,22 +25,30 @@ export interface SiteLinks {
  * @param folder has the built pages
  * @param base the path where the site will be
  */
-export async function checkSiteLinks(folder: string, base = "/"): Promise<SiteLinks> {
-  const files = [...new Bun.Glob("**/*.html").scanSync({ cwd: folder })].sort();
-  const pages = new Map<string, Page>();
-  for (const file of files) pages.set(file, await readPage(folder, file));
-  const site = { folder, base, pages };
-  const found = [...pages.values()].flatMap((page) =>
+export const checkSiteLinks = async (folder: string, base = "/"): Promise<SiteLinks> =>
+  checkLinks({ folder, base, pages: await readPages(folder) });
+
+/** Checks the links of these pages, which need not be in the folder of the site. */
+export function checkLinks(site: Site): SiteLinks {
+  const found = [...site.pages.values()].flatMap((page) =>
     [...page.links].map((link) => ({ page, link, problem: problemOf(site, page, link) })),
   );
   const within = found.filter(({ problem }) => problem !== "elsewhere");
   return {
-    pages: files.length,
+    pages: site.pages.size,
     links: within.length,
     problems: within.flatMap(({ page, link, problem }) =>
       problem ? [`${page.path || "/"}: ${link}: ${problem}`] : [],
     ),
   };
+}
+
+/** Reads the built pages, by their files. */
+export async function readPages(folder: string): Promise<Map<string, Page>> {
+  const files = [...new Bun.Glob("**/*.html").scanSync({ cwd: folder })].sort();
+  const pages = new Map<string, Page>();
+  for (const file of files) pages.set(file, await readPage(folder, file));
+  return pages;
 }
 
 async function readPage(folder: string, file: string): Promise<Page> {
@@ -57,8 +65,14 @@ async function readPage(folder: string, file: string): Promise<Page> {
     .on("[href]", adds("href", links))
     .on("[src]", adds("src", links))
     .transform(text);
-  return { path: file.replace(/(?:(^|\/)index)?\.html$/, "$1"), ids, links };
+  return pageOf(file, ids, links);
 }
+
+export const pageOf = (file: string, ids: Iterable<string>, links: Iterable<string>): Page => ({
+  path: file.replace(/(?:(^|\/)index)?\.html$/, "$1"),
+  ids: new Set(ids),
+  links: new Set(links),
+});
 
 /** Decodes the entities that VitePress writes in attributes. */
 const decoded = (text: string): string =>
@@ -72,7 +86,7 @@ const entities: Readonly<Record<string, string>> = {
   "&#x27;": "'",
 };
 
-interface Site {
+export interface Site {
   readonly folder: string;
   readonly base: string;
   /** The pages by file. */
@@ -87,9 +101,9 @@ function problemOf({ folder, base, pages }: Site, page: Page, link: string): str
   if (url.origin !== origin) return "elsewhere";
   if (!url.pathname.startsWith(base)) return `is outside ${base}`;
   const path = decodeURIComponent(url.pathname.slice(base.length));
-  const file = fileOf(folder, path);
-  if (!file) return "leads to no page or file";
+  const name = namesOf(path).find((own) => pages.has(own));
+  if (name === undefined && !fileOf(folder, path)) return "leads to no page or file";
   const anchor = decodeURIComponent(url.hash.slice(1));
-  const target = pages.get(file.slice(join(folder, "/").length));
+  const target = name === undefined ? undefined : pages.get(name);
   return anchor === "" || !target || target.ids.has(anchor) ? undefined : `the page has no anchor "${anchor}"`;
 }

@@ -15,9 +15,14 @@ export function serveFolder(folder: string, base: string) {
   return { url: `http://127.0.0.1:${server.port}${base}`, stop: (now: boolean) => server.stop(now) };
 }
 
-/** Returns the file of a path within a site: the path itself, a page without its extension, or the page of a folder. */
+/** The files that a path within a site may be: the path itself, a page without its extension, the page of a folder. */
+export function namesOf(path: string): string[] {
+  const inside = normalize(join("/", path)).slice(1);
+  return [inside, `${inside}.html`, join(inside, "index.html")];
+}
+
+/** Returns the file of a path within a site. */
 export function fileOf(folder: string, path: string): string | undefined {
-  const inside = normalize(join("/", path));
-  const candidates = [inside, `${inside}.html`, join(inside, "index.html")].map((name) => join(folder, name));
+  const candidates = namesOf(path).map((name) => join(folder, name));
   return candidates.find((file) => existsSync(file) && statSync(file).isFile());
 }

@@ -28,23 +28,30 @@ export async function buildDocs(words: readonly string[]): Promise<void> {
   if (options.serve) await serveUntilInterrupted(options.base);
 }
 
+/** How the suite builds the site. */
+export interface Draft {
+  /** Is called with the folder of pages in Markdown, and may remove some of the API. */
+  readonly leaveOut: (pages: string) => Promise<void>;
+}
+
 /**
  * Builds the site into `build/docs`.
  *
  * @param base the path at which it will be served
- * @param isDraft whether to omit parts that only readers need, such as colors in code: see site/.vitepress/config.ts
+ * @param draft omits parts that only readers need, such as colors in code: see site/.vitepress/config.ts
  * @throws {Failure} if a tool fails, such as VitePress for a dead link
  */
-export async function buildSite(base = "/", isDraft = false): Promise<void> {
+export async function buildSite(base = "/", draft?: Draft): Promise<void> {
   await installDependencies(site);
   await writePages(pages, repositoryAddress());
   const options = join(site, "build", "typedoc.json");
   await Bun.write(options, JSON.stringify(apiOptions));
   const typedoc = [process.execPath, program("typedoc", "bin/typedoc"), "--options", options];
   await runOrFail("Documenting the API", typedoc, { cwd: site });
+  await draft?.leaveOut(pages);
   await runOrFail("Building the site", [process.execPath, program("vitepress", "bin/vitepress.js"), "build"], {
     cwd: site,
-    environment: { DOCS_BASE: base, DOCS_DRAFT: isDraft ? "1" : "" },
+    environment: { DOCS_BASE: base, DOCS_DRAFT: draft ? "1" : "" },
   });
 }
 

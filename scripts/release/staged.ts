@@ -1,13 +1,17 @@
-/** Stages the package once for each state of the sources: staging takes 40 seconds of processor time. */
+/** Stages the package once on a machine for each state of the sources: that takes 40 seconds of processor time. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
+import { run, runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
-import { contentKey } from "../content_cache.ts";
+import { ContentCache, contentKey } from "../content_cache.ts";
 import { stageMain } from "./stage.ts";
 
 /** Everything that staging reads. */
 const inputs = ["{src,docs,kernels,swift,scripts}/**/*", "*.{json,md,lock}", "LICENSE"];
+
+/** Archives for other clones, of 30 MB each. */
+const cache = new ContentCache("staged", 200e6);
 
 /**
  * Writes what `stageMain` writes, from a copy if an earlier call had the same sources. For tests and checks; a release
@@ -17,10 +21,14 @@ const inputs = ["{src,docs,kernels,swift,scripts}/**/*", "*.{json,md,lock}", "LI
  */
 export async function stageMainOnce(folder: string): Promise<void> {
   const parent = join(packageRoot, "build", "staged");
-  const kept = join(parent, keyOfSources());
+  const key = keyOfSources();
+  const kept = join(parent, key);
   if (!existsSync(kept)) {
     const unfinished = join(parent, `unfinished-${process.pid}`);
-    await stageMain(unfinished);
+    if (!(await restore(key, unfinished))) {
+      await stageMain(unfinished);
+      await store(key, unfinished);
+    }
     for (const old of readdirSync(parent))
       if (!old.startsWith("unfinished-")) rmSync(join(parent, old), { recursive: true });
     if (existsSync(kept)) rmSync(unfinished, { recursive: true });
@@ -31,8 +39,25 @@ export async function stageMainOnce(folder: string): Promise<void> {
   await cp(kept, folder, { recursive: true });
 }
 
+async function restore(key: string, folder: string): Promise<boolean> {
+  mkdirSync(folder, { recursive: true });
+  const archive = `${folder}.tar`;
+  if (!cache.restore(key, archive)) return false;
+  const { status } = await run(["tar", "-xf", archive, "-C", folder]);
+  rmSync(archive);
+  return status === 0;
+}
+
+async function store(key: string, folder: string): Promise<void> {
+  const archive = `${folder}.tar`;
+  await runOrFail("Packing the staged package", ["tar", "-cf", archive, "-C", folder, "."]);
+  cache.store(key, archive);
+  cache.trim();
+  rmSync(archive);
+}
+
 function keyOfSources(): string {
   const files = inputs.flatMap((glob) => [...new Bun.Glob(glob).scanSync({ cwd: packageRoot })]);
   const texts = files.sort().flatMap((file) => [file, readFileSync(join(packageRoot, file))]);
-  return contentKey([Bun.version_with_sha, process.env["GITHUB_REPOSITORY"] ?? "", ...texts]).slice(0, 16);
+  return contentKey([Bun.version_with_sha, process.env["GITHUB_REPOSITORY"] ?? "", ...texts]);
 }

@@ -37,14 +37,22 @@ export async function buildReplayer(
   return { library, program: await buildProgram(sanitizer, { compiler }, join(folder, "replay")) };
 }
 
+/** The program's source and flags, without those of a compiler. */
+export const programWords = (sanitizer: Sanitizer): string[] => [
+  replaySource,
+  "-std=c++17",
+  ...sanitizer.flags,
+  "-pthread",
+  "-ldl",
+];
+
 /** Builds the program, which can load any dylib built with the same sanitizer. */
 export async function buildProgram(
   sanitizer: Sanitizer,
   { compiler: { command, linkFlags } }: Pick<Instrumented, "compiler">,
   target: string,
 ): Promise<string> {
-  const flags = ["-std=c++17", ...sanitizer.flags, ...linkFlags, "-pthread", "-ldl"];
-  const { status, output } = await run([...command, replaySource, ...flags, "-o", target]);
+  const { status, output } = await run([...command, ...programWords(sanitizer), ...linkFlags, "-o", target]);
   if (status !== 0) throw new Failure(`${relative(packageRoot, replaySource)} does not compile:\n${output.trim()}`);
   return target;
 }

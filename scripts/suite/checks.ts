@@ -1,13 +1,14 @@
 /** Checks that do not run the repository's programs: types and formats. A file or a tool is one check. */
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { type RunResult, run } from "../../src/cli/run.ts";
+import { type RunResult, run, runOrFail } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { ContentCache, contentKey, contentOf } from "../content_cache.ts";
 import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
 import { clangFiles, clangProblems } from "../format/clang.ts";
 import { lineProblems } from "../format/lines.ts";
+import { checkOnce } from "../format/passed.ts";
 import { swiftFiles, swiftProblems } from "../format/swift.ts";
 
 /** Code that runs in Bun, and code that runs in a browser. */
@@ -51,12 +52,39 @@ export async function typeProblems(project: string, problemsOf: (result: RunResu
   return problems;
 }
 
-export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");
+const versions = ["bun.lock", "package.json"];
+
+/** Biome reads each file alone, with its rules and those that it chooses by the dependencies in package.json. */
+export async function checkStyle(): Promise<Counts> {
+  const check = { name: "biome", rules: ["biome.json", ...versions] };
+  const [output] = await checkOnce(await sourceFiles(), check, async (left) => {
+    // Files that Biome ignores are no error. If there are many files, it finds them itself.
+    const words = left.length > MOST_WORDS ? ["."] : ["--no-errors-on-unmatched", ...left];
+    const { status, output } = await runQuietly("biome", ["check", ...words]);
+    return status === 0 ? [] : [output.trim()];
+  });
+  if (output === undefined) return onePassed;
+  console.log(output);
+  return oneFailed("biome check");
+}
+
+/** A command may have about two megabytes of arguments. */
+const MOST_WORDS = 1000;
+
+/** The files of the repository, and new ones that git does not ignore. */
+async function sourceFiles(): Promise<string[]> {
+  const words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+  const { output } = await runOrFail("Asking git for files", words, { cwd: packageRoot });
+  return [...new Set(output.split("\0").filter(Boolean))].sort();
+}
 
 /** @param among the files to check, of which only C++ and MSL count. Default: all */
 export async function checkClangFormat(among?: readonly string[]): Promise<Counts> {
-  const files = clangFiles().filter((file) => among === undefined || among.includes(file));
-  return one(files.length === 0 ? [] : await clangProblems(files));
+  const files = clangFiles();
+  const some = files.filter((file) => among?.includes(file));
+  if (among !== undefined) return one(some.length === 0 ? [] : await clangProblems(some));
+  const rules = [".clang-format", "kernels/.clang-format", ...versions];
+  return one(await checkOnce(files, { name: "clang-format", rules }, clangProblems));
 }
 
 export const checkSwiftFormat = async (swift: SwiftToolchain): Promise<Counts> =>
@@ -74,10 +102,3 @@ function one(problems: readonly string[]): Counts {
 /** Runs an installed tool with the running Bun, since there may be no other JavaScript engine. */
 const runQuietly = (name: string, words: readonly string[]) =>
   run([process.execPath, join(packageRoot, "node_modules", ".bin", name), ...words], { cwd: packageRoot });
-
-async function runTool(name: string, ...words: string[]): Promise<Counts> {
-  const { status, output } = await runQuietly(name, words);
-  if (status === 0) return onePassed;
-  console.log(output.trim());
-  return oneFailed([name, ...words].join(" "));
-}

@@ -44,6 +44,16 @@ function allTests(): string[] {
 const environmentOf = async ({ isFull }: Pick<Selection, "isFull">): Promise<Readonly<Record<string, string>>> =>
   isFull ? { ORCHARD_TEST_ALL: "1" } : { ORCHARD_TEST_MODULES: await packModules() };
 
+/**
+ * A function runs more often than by default before JavaScriptCore's last tier compiles it: a million counts instead of
+ * 100,000. Most functions of tests run briefly, and their compilation would take a tenth of the processor time.
+ * Without the last tier, oracles in loops take longer.
+ */
+const laterTiers = {
+  BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "1000000",
+  BUN_JSC_thresholdForFTLOptimizeSoon: "10000",
+} as const;
+
 /** A single process must not wait for a pack. */
 const environmentOfChosen = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<string, string>> =>
   isFull ? { ORCHARD_TEST_ALL: "1" } : {};
@@ -65,7 +75,7 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
       report: join(reportFolder(), "bun.xml"),
       isParallel: true,
       ...(isDrawn ? { times: drawnTimes(seed, timings) } : {}),
-      environment: await environmentOf(selection),
+      environment: { ...laterTiers, ...(await environmentOf(selection)) },
     });
     times = run.files;
     const passed = run.hasOuterErrors ? [] : run.files.filter(({ failed }) => failed === 0);

@@ -51,14 +51,15 @@ function differenceBetween(actual: Value, expected: Value, rtol: number, atol: n
   }
   if (!(actual instanceof Tensor)) return `expected ${expected.describe()}, got a sequence`;
   if (actual.describe() !== expected.describe()) return `expected ${expected.describe()}, got ${actual.describe()}`;
-  const [x, y] = [actual, expected].map((each) => Array.from(each.dataSync() as ArrayLike<number>, Number));
+  const [x, y] = [actual, expected].map((each) => each.dataSync() as ArrayLike<number | bigint>);
   const relative = Math.max(rtol, lastPlaces[actual.dtype] ?? 0);
-  const at = x.findIndex(
-    (value, index) =>
-      !(Object.is(value, y[index]) || value === y[index]) &&
-      !(Math.abs(value - y[index]) <= Math.max(atol, LEAST_ATOL) + relative * Math.abs(y[index])),
-  );
-  return at < 0 ? undefined : `element ${at}: expected ${y[at]}, got ${x[at]}`;
+  for (let at = 0; at < y.length; at++) {
+    const [got, wanted] = [Number(x[at]), Number(y[at])];
+    if (got === wanted || Object.is(got, wanted)) continue;
+    if (!(Math.abs(got - wanted) <= Math.max(atol, LEAST_ATOL) + relative * Math.abs(wanted)))
+      return `element ${at}: expected ${wanted}, got ${got}`;
+  }
+  return undefined;
 }
 
 const isSequence = (value: Value): value is readonly Value[] => Array.isArray(value);

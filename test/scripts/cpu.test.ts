@@ -235,7 +235,7 @@ test("precompiled headers are rebuilt after they were removed, and sources compi
       expect(Bun.spawnSync(command).stderr.toString()).toBe("");
     };
     for (let times = 0; times < 2; times++) {
-      const headers = await precompile(own, place, Array(6).fill(object), () => undefined);
+      const headers = await precompile(own, place, Array(6).fill(object), () => undefined, "#include <vector>\n");
       compile(headers?.flagsFor(object) ?? []);
       await headers?.remove();
     }

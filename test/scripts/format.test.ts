@@ -4,6 +4,7 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { clangFiles, clangFormat, clangProblems } from "../../scripts/format/clang.ts";
 import { lineFiles, longLines } from "../../scripts/format/lines.ts";
+import { checkOnce } from "../../scripts/format/passed.ts";
 import { formatSwift, swiftFiles, swiftFormatGap, swiftProblems } from "../../scripts/format/swift.ts";
 import { findSwift } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -81,4 +82,32 @@ test("the checks read every folder of sources, and no outputs of builds", () => 
   expect(clangFiles()).toContain("swift/Sources/MetalRuntime/metal/metal_stdlib");
   const all = [...clangFiles(), ...swiftFiles(), ...lineFiles()];
   expect(all.filter((path) => /(^|\/)(build|\.build|node_modules)\//.test(path))).toEqual([]);
+});
+
+test("only files whose path, content or rules have not passed are checked again", async () => {
+  const { path: root, file } = testFolder("passed");
+  const parent = file("caches");
+  const write = (name: string, text: string) => writeFileSync(file(name), text);
+  const check = async (files: readonly string[], wrong: readonly string[] = [], clone = root) => {
+    const checked: string[] = [];
+    const found = await checkOnce(files, { name: "letters", rules: ["rules"], root: clone, parent }, async (left) => {
+      checked.push(...left);
+      return left.filter((name) => wrong.includes(name));
+    });
+    return [checked, found];
+  };
+  for (const name of ["a", "b", "c", "rules"]) write(name, name);
+  const all = ["a", "b", "c"];
+  expect(await check(all, ["b"])).toEqual([all, ["b"]]);
+  expect(await check(all)).toEqual([all, []]); // nothing is remembered of a check with problems
+  expect(await check(all, all)).toEqual([[], []]);
+  write("b", "other");
+  write("d", "a"); // the content of another file
+  expect(await check([...all, "d"], ["d"])).toEqual([["b", "d"], ["d"]]);
+  expect(await check([...all, "d"])).toEqual([["b", "d"], []]);
+  const clone = testFolder("passed-clone");
+  for (const name of [...all, "rules"]) cpSync(file(name), clone.file(name));
+  expect(await check(all, all, clone.path)).toEqual([[], []]); // another clone on the machine
+  write("rules", "stricter");
+  expect(await check(all)).toEqual([all, []]);
 });

@@ -32,7 +32,7 @@ const server = Bun.serve({
 });
 afterAll(() => server.stop(true));
 
-const names = ["tiny", "tiny-linux-x64", "tiny-darwin-arm64"];
+const names = ["tiny", "tiny-linux-x64"];
 
 async function pack(name: string, content: string, more: object = { repository: "github:a/tiny" }): Promise<void> {
   const root = folder.file(`packed-${name}`);
@@ -55,33 +55,26 @@ beforeEach(() => {
   refused = "";
 });
 
-test("a release publishes the dependent package last, with the tag next; a second run publishes nothing", async () => {
+test("a release publishes the dependent package last, with the tag next, and no version again", async () => {
   const lines = await publish(tarballs);
-  expect(lines).toEqual([
-    "tiny-darwin-arm64@1.2.3: published as next",
-    "tiny-linux-x64@1.2.3: published as next",
-    "tiny@1.2.3: published as next",
-  ]);
-  expect(uploads.map(({ name }) => name)).toEqual(["tiny-darwin-arm64", "tiny-linux-x64", "tiny"]);
+  expect(lines).toEqual(["tiny-linux-x64@1.2.3: published as next", "tiny@1.2.3: published as next"]);
+  expect(uploads.map(({ name }) => name)).toEqual(["tiny-linux-x64", "tiny"]);
   expect(uploads.map((upload) => upload["dist-tags"])).toEqual(names.map(() => ({ next: "1.2.3" })));
   expect(await publish(tarballs)).toEqual(uploads.map(({ name }) => `${name}@1.2.3: it is published already`));
-  expect(uploads).toHaveLength(3);
+  expect(uploads).toHaveLength(2);
+
+  await pack("tiny", "2");
+  await expect(publish(tarballs)).rejects.toThrow("tiny@1.2.3 is published with other contents");
+  expect(uploads).toHaveLength(2);
 });
 
 test("a release resumes after a failed run", async () => {
   refused = "tiny";
   await expect(publish(tarballs)).rejects.toThrow("Publishing tiny@1.2.3");
-  expect(uploads).toHaveLength(2);
+  expect(uploads).toHaveLength(1);
   refused = "";
   expect((await publish(tarballs)).at(-1)).toBe("tiny@1.2.3: published as next");
-  expect(uploads).toHaveLength(3);
-});
-
-test("a version that is published with other contents is an error, and nothing of it is sent", async () => {
-  await publish(tarballs);
-  await pack("tiny", "2");
-  await expect(publish(tarballs)).rejects.toThrow("tiny@1.2.3 is published with other contents");
-  expect(uploads).toHaveLength(3);
+  expect(uploads).toHaveLength(2);
 });
 
 test("packages that do not name their repository are published only to a registry on this machine", async () => {
@@ -91,7 +84,7 @@ test("packages that do not name their repository are published only to a registr
   );
   expect(uploads).toEqual([]);
   await publish(tarballs, { local: {} });
-  expect(uploads).toHaveLength(3);
+  expect(uploads).toHaveLength(2);
 });
 
 test("further flags and the variables of a local registry reach npm", async () => {

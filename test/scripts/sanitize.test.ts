@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setsOf } from "../../scripts/cpu/objects.ts";
 import { setsSource } from "../../scripts/cpu/sets.ts";
-import { buildProgram, libraryFlags, type Replayer } from "../../scripts/sanitize/build.ts";
+import { libraryFlags, programWords, type Replayer } from "../../scripts/sanitize/build.ts";
 import { recordedFiles } from "../../scripts/sanitize/record.ts";
 import { type Job, type Replayed, replay } from "../../scripts/sanitize/replay.ts";
 import { settingsOf, summarize } from "../../scripts/sanitize/sanitize.ts";
@@ -17,8 +17,8 @@ import {
 import { Status } from "../../src/backend/cpu/abi.ts";
 import type { Native } from "../../src/backend/cpu/loader.ts";
 import { recordCalls } from "../../src/backend/cpu/record.ts";
-import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { compileOnce } from "../support/compile_once.ts";
 import { testFolder } from "../support/folder.ts";
 
 const folder = testFolder("sanitize");
@@ -79,9 +79,9 @@ beforeAll(async () => {
   for (const sanitizer of sanitizers) {
     const instrumented = await findInstrumented(sanitizer);
     const library = folder.file(`faults-${sanitizer.name}.so`);
-    const { command, linkFlags } = instrumented.compiler;
+    const { compiler } = instrumented;
     const sets = folder.file("sets.cpp"); // lists all instruction sets, as in a full build
-    const all = setsOf(instrumented.compiler);
+    const all = setsOf(compiler);
     const native = join(packageRoot, "native", "cpu");
     await Bun.write(
       sets,
@@ -96,9 +96,10 @@ beforeAll(async () => {
       join(packageRoot, "test/support/faults.cpp"),
       ...new Bun.Glob("native/cpu/runtime/*.cpp").scanSync({ cwd: packageRoot, absolute: true }),
     ];
-    const flags = ["-std=c++17", "-fPIC", ...sanitizer.flags, ...linkFlags, ...libraryFlags];
-    await runOrFail("Building the dylib of faults", [...command, ...sources, ...flags, "-o", library]);
-    const program = await buildProgram(sanitizer, instrumented, folder.file(`replay-${sanitizer.name}`));
+    const flags = ["-std=c++17", "-fPIC", ...sanitizer.flags, ...libraryFlags];
+    await compileOnce([...sources, ...flags], library, compiler);
+    const program = folder.file(`replay-${sanitizer.name}`);
+    await compileOnce(programWords(sanitizer), program, compiler);
     built.set(sanitizer, { ...instrumented, library, program });
   }
 });

@@ -122,6 +122,44 @@ describe("the check of pages builds once", () => {
     expect(existsSync(cache)).toBe(false);
   });
 
+  test("of the API, only pages with other texts are built, and links of all pages are checked", async () => {
+    const cache = join(root, "known");
+    const script = '<script src="/assets/theme.js"></script>';
+    const pages = {
+      "api/one.md": `<i id="first"></i><a href="./two">a</a>${script}`,
+      "api/two.md": `<a href="./one#first">a</a>${script}`,
+    };
+    /** Returns the pages of the API that are built, and the failures. */
+    async function checkApi(texts: Readonly<Record<string, string>>) {
+      let built: string[] = [];
+      rmSync(join(cache, `${await docsKey()}.json`), { force: true }); // as after a change of a source
+      const { failures } = await checkDocs({
+        cache,
+        build: async (known) => {
+          const markdown = folderOf({ ...texts, "guide.md": "" });
+          await known!.leaveOut(markdown);
+          built = [...new Bun.Glob("api/*.md").scanSync(markdown)].sort();
+          const html = built.map((file) => [file.replace(".md", ".html"), texts[file]] as const);
+          const assets = built.length > 0 ? { "assets/theme.js": "" } : {};
+          return folderOf({ "favicon.svg": "", "index.html": banner, ...Object.fromEntries(html), ...assets });
+        },
+      });
+      return [built, failures];
+    }
+    const all = Object.keys(pages);
+    expect(await checkApi(pages)).toEqual([all, []]);
+    expect(await checkApi(pages)).toEqual([[], []]);
+    const moved = { ...pages, "api/one.md": pages["api/one.md"].replace("first", "second") };
+    const failures = ['api/two: ./one#first: the page has no anchor "first"'];
+    expect(await checkApi(moved)).toEqual([["api/one.md"], failures]);
+    expect(await checkApi(moved)).toEqual([["api/one.md"], failures]); // nothing is remembered of a failed check
+    expect(await checkApi({ "api/one.md": pages["api/one.md"] })).toEqual([
+      [],
+      ["api/one: ./two: leads to no page or file"],
+    ]);
+    expect(await checkApi(pages)).toEqual([[], []]);
+  });
+
   test("the check depends on every page, source and tool, not on the clone's path", async () => {
     const sources = docsSources();
     const site = ["site/.vitepress/config.ts", "site/bun.lock", "site/typedoc_plugin.ts"];
