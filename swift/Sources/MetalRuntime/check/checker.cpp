@@ -115,6 +115,7 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
   }
   order.begin_dispatch({dispatch.entry->name, dispatch.request->epoch, image_.begin});
   report.begin_dispatch(dispatch.entry->name);
+  refresh();
 }
 
 void Checker::hand_over() {
@@ -179,7 +180,10 @@ void Checker::copy_fences() {
   threadgroup_.fence = threadgroup_.past = order.fence(Space::threadgroup);
 }
 
-thread_local MrtThread **running;
+__thread MrtThread **running;
+__thread mrt_u32 running_moment;
+
+const mrt_u32 *moments() { return the_checker().order.moments(); }
 
 void begin_dispatch(const Dispatch &dispatch) {
   the_checker().begin_dispatch(dispatch);
@@ -225,6 +229,7 @@ void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32 order, mrt_u32 scope)
   if (!(flags & MRT_MEM_DEVICE) || !over_device) return;
   the_checker().order.device_fence(thread->simdgroup_index_in_threadgroup, releases, acquires);
   the_checker().copy_fences();
+  running_moment = the_checker().order.moment(thread->thread_index_in_threadgroup);
 }
 
 // ---------------------------------------------------------------- reports of kernels

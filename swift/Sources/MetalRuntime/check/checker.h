@@ -32,7 +32,7 @@ struct Dispatch {
   const MrtModule *module;
   const MrtEntry *entry;
   void **addresses;       // MrtLaunch::buffers; the checker may replace the addresses of arguments (views.h)
-  mrt_counters *counters; // the checker adds bytes and cache lines; the executor counts everything else
+  mrt_counters *counters; // the checker adds bytes and cache lines, unless it is null; the executor counts the rest
   bool detect;            // false: count only
   uint64_t timeout_ms;
 };
@@ -52,6 +52,12 @@ void end_dispatch(bool completed); // false: it failed, and its last threadgroup
 void begin_group(const MrtGroup *group, const Region *regions, size_t count); // regions: in ascending order
 void end_group(const MrtGroup *group);
 
+// The moment (race.h) of the thread that runs on this operating-system thread in a checked dispatch. Where it is 0, no
+// thread of a kernel runs, and the checker ignores accesses. The scheduler sets it at each switch from `moments`, which
+// has one for each thread of the threadgroup.
+extern __thread mrt_u32 running_moment __attribute__((tls_model("initial-exec")));
+const mrt_u32 *moments();
+
 // Called once when all threads that have not ended are waiting at the barrier, before they continue.
 void threadgroup_barrier(const MrtGroup *group, mrt_u32 flags, const char *file, mrt_u32 line);
 // The lanes in `lanes` (bit i: lane i) are waiting at a simdgroup_barrier (`flags`), or at another collective
@@ -68,8 +74,7 @@ void tensor_problem(mrt_u32 problem, long one, long other, const char *file, mrt
 void texture_bounds(const MrtTexture *texture, const mrt_u32 *position, mrt_u32 write, const char *file, mrt_u32 line);
 // Called by the executor for atomic accesses in a checked dispatch. `write` is 0 for a load, 1 for a store, 2 for a
 // read-modify-write.
-void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file,
-                   mrt_u32 line);
+void atomic_access(const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line);
 void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32 order, mrt_u32 scope);
 
 // ---- memory; `memory.h` finds the allocation of an address

@@ -42,8 +42,20 @@ MRT_INLINE bool Checker::settled_read(const Tracked &memory, const Cell &cell, M
 }
 
 // Returns true if the cell already records all that this access would add.
-MRT_INLINE bool Checker::is_known(const Tracked &memory, const Cell &cell, const Step &step) const {
-  return step.write ? cell.writer == step.now && cell.reader < memory.past : settled_read(memory, cell, step.now);
+MRT_INLINE bool Checker::is_known(const Tracked &memory, const Cell &cell, bool write, Moment now) const {
+  return write ? cell.writer == now && cell.reader < memory.past : settled_read(memory, cell, now);
+}
+
+// The cells of an access; null if their page has no cells yet, or if one of them covers other bytes too.
+struct CellRange {
+  Cell *begin = nullptr, *end = nullptr;
+};
+
+MRT_INLINE CellRange cells_of(const Tracked &memory, uintptr_t address, uint64_t size) {
+  const PageSlot slot = *memory.shadow.slot(address);
+  const uintptr_t offset = address % page_bytes;
+  if (!slot || offset + size > page_bytes || ((offset | size) & ((1u << slot.shift()) - 1))) return {};
+  return {slot.cells() + (offset >> slot.shift()), slot.cells() + ((offset + size) >> slot.shift())};
 }
 
 // If this is the first access by any thread in a long time, and is within an object that the kernel may access, records
@@ -61,49 +73,65 @@ MRT_INLINE bool Checker::is_first(const Tracked &memory, Cell &cell, const Step 
   return true;
 }
 
-MRT_INLINE Tracked *Checker::access_here(const Step &step, uintptr_t frame) {
-  Tracked *memory = &threadgroup_;
-  if (!threadgroup_.shadow.contains(step.address)) {
+// Returns whether an access changes nothing, as is true of most. This calls no function, so it saves few registers.
+MRT_INLINE bool Checker::is_recorded(uintptr_t address, uint64_t size, bool write, Moment now) const {
+  const Tracked *memory = &threadgroup_;
+  if (!threadgroup_.shadow.contains(address)) {
     memory = &arena_;
-    if (!arena_.shadow.contains(step.address)) {
-      if (View *view = views_.find(step.address)) return access_view(*view, step, frame);
-      if (!(memory = find(step, frame))) return nullptr;
-    }
+    if (!arena_.shadow.contains(address)) return false;
   }
-  count(*memory, step);
-  if (!dispatch_.detect) return memory;
-  ShadowPage *page = *memory->shadow.slot(step.address);
-  const uintptr_t offset = step.address % page_bytes;
-  if (page && is_settled() && offset + step.size <= page_bytes && !((offset | step.size) & ((1u << page->shift) - 1))) {
-    Cell *cell = page->cells + (offset >> page->shift), *const end =
-                                                            page->cells + ((offset + step.size) >> page->shift);
-    while (cell < end && is_known(*memory, *cell, step)) cell++;
-    if (cell == end) return memory;
-    while (cell < end && is_first(*memory, *cell, step)) cell++;
-    page->touched = step.now;
-    if (cell == end) {
-      if (step.read && !memory->shadow.written(step.address, step.size)) check_initialized(*memory, step);
-      if (step.write) memory->shadow.set_written(step.address, step.size, true);
-      return memory;
-    }
-  }
-  slow(*memory, step);
-  return memory;
+  if (!is_quick_) return false;
+  const CellRange cells = cells_of(*memory, address, size);
+  for (const Cell *cell = cells.begin; cell < cells.end; cell++)
+    if (!is_known(*memory, *cell, write, now)) return false;
+  return cells.begin;
 }
 
-Tracked *Checker::access(const Step &step, uintptr_t frame) { return access_here(step, frame); }
+// Returns false if a cell needs the slow path.
+MRT_INLINE bool Checker::record_first(Tracked &memory, const Step &step) {
+  const CellRange cells = cells_of(memory, step.address, step.size);
+  if (!cells.begin) return false;
+  memory.shadow.slot(step.address)->page()->touched = step.now;
+  for (Cell *cell = cells.begin; cell < cells.end; cell++)
+    if (!is_known(memory, *cell, step.write, step.now) && !is_first(memory, *cell, step)) return false;
+  return true;
+}
+
+MRT_INLINE Tracked *Checker::update(Tracked &memory, const Step &step) {
+  if (dispatch_.counters) count(memory, step);
+  if (!dispatch_.detect) return &memory;
+  if (!is_settled() || !record_first(memory, step)) {
+    slow(memory, step);
+    return &memory;
+  }
+  if (step.read && !memory.shadow.written(step.address, step.size)) check_initialized(memory, step);
+  if (step.write) memory.shadow.set_written(step.address, step.size, true);
+  return &memory;
+}
+
+Tracked *Checker::access(const Step &step, uintptr_t frame) {
+  if (threadgroup_.shadow.contains(step.address)) return update(threadgroup_, step);
+  return arena_.shadow.contains(step.address) ? update(arena_, step) : access_elsewhere(step, frame);
+}
+
+// Handles memory that is neither threadgroup memory nor in the arena.
+MRT_INLINE Tracked *Checker::access_elsewhere(const Step &step, uintptr_t frame) {
+  if (step.address - frame < stack_reach) {
+    if (dispatch_.detect) access_array(step);
+    return nullptr;
+  }
+  if (View *view = views_.find(step.address)) return access_view(*view, step, frame);
+  Tracked *memory = find(step, frame);
+  return memory ? update(*memory, step) : nullptr;
+}
 
 bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
   return address - frame < stack_reach || image_.contains(address) || locals_.contains(address) ||
          runtime_.contains(address);
 }
 
-// Handles memory that is neither threadgroup memory nor in the arena.
+// Returns the wrapped buffer that contains the address. Reports an address that the kernel may not access.
 Tracked *Checker::find(const Step &step, uintptr_t frame) {
-  if (step.address - frame < stack_reach) {
-    if (dispatch_.detect) access_array(step);
-    return nullptr;
-  }
   if (is_private(step.address, frame)) return nullptr;
   for (auto &memory : wrapped_)
     if (memory->shadow.contains(step.address)) return memory.get();
@@ -122,9 +150,13 @@ void Checker::access_array(const Step &step) {
     if (first >= array->size) continue;
     const uintptr_t last = std::min<uintptr_t>(first + step.size, array->size);
     bool any = false;
-    for (uintptr_t at = first; at < last; at++) any |= array->written[at / 8] >> at % 8 & 1;
+    for (uintptr_t at = first, next; at < last; at = next) {
+      next = std::min(last, (at / 8 + 1) * 8);
+      const mrt_u8 mask = mrt_u8(((1u << (next - at)) - 1) << at % 8);
+      any |= array->written[at / 8] & mask;
+      if (step.write) array->written[at / 8] |= mask;
+    }
     if (step.read && !any) report_unwritten(*array, step);
-    for (uintptr_t at = first; step.write && at < last; at++) array->written[at / 8] |= mrt_u8(1 << at % 8);
     return;
   }
 }
@@ -138,7 +170,10 @@ Tracked *Checker::access_view(View &view, const Step &step, uintptr_t frame) {
   if (is_inside && step.read && !view.is_written) check_alias(view, original, frame);
   Tracked *memory = access(original, frame);
   if (is_inside) Views::fill(view, step.address, step.size);
-  if (is_inside && step.write) views_.will_write(view, step.address, step.size);
+  if (is_inside && step.write) {
+    views_.will_write(view, step.address, step.size);
+    refresh();
+  }
   view.is_written |= step.write;
   return memory;
 }
@@ -153,8 +188,7 @@ void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site 
     if (from->shadow.written(source + i, 1)) continue;
     to->shadow.set_written(destination + i, 1, false);
     // The fast path assumes that a thread's write initialized the bytes.
-    if (ShadowPage *page = *to->shadow.slot(destination + i))
-      page->cells[(destination + i) % page_bytes >> page->shift].writer = 0;
+    if (const PageSlot slot = *to->shadow.slot(destination + i)) slot.cell(destination + i).writer = 0;
   }
 }
 
@@ -172,7 +206,8 @@ void Checker::touch_cells(Tracked &memory, const Step &step) {
   for (uintptr_t at = step.address, end = at + step.size; at < end;) {
     const uintptr_t stop = std::min<uintptr_t>(end, (at / page_bytes + 1) * page_bytes);
     const uint32_t shift = uint32_t(std::min(2, __builtin_ctzll(at | stop | 4)));
-    ShadowPage **slot = memory.shadow.slot(at), *page = *slot;
+    PageSlot *slot = memory.shadow.slot(at);
+    ShadowPage *page = slot->page();
     if (!page) page = pool_.create(slot, shift);
     else if (page->shift > shift) page = pool_.refine(page, shift);
     page->touched = step.now;
@@ -235,40 +270,32 @@ void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_
 
 namespace {
 
-inline Moment now(const MrtThread *thread) { return the_checker().order.moment(thread->thread_index_in_threadgroup); }
 inline Site site(const void *program_counter) { return Site(uintptr_t(program_counter)); }
 inline uintptr_t frame() { return uintptr_t(__builtin_frame_address(0)); }
+
+__attribute__((noinline)) void record(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter) {
+  const Step step = {uintptr_t(address), size, write != 1, write != 0, site(program_counter), running_moment};
+  Checker::existing().access(step, frame());
+}
 
 } // namespace
 
 void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter) {
-  const MrtThread *thread = running_thread();
-  if (!thread) return;
-  Checker &checker = the_checker();
-  // Inlined for each kind of access, since most of the work depends on the kind.
-  switch (write) {
-  case 0:
-    checker.access_here({uintptr_t(address), size, true, false, site(program_counter), now(thread)}, frame());
-    return;
-  case 1:
-    checker.access_here({uintptr_t(address), size, false, true, site(program_counter), now(thread)}, frame());
-    return;
-  default:
-    checker.access_here({uintptr_t(address), size, true, true, site(program_counter), now(thread)}, frame());
-    return;
-  }
+  const Moment now = running_moment;
+  if (now && !Checker::existing().is_recorded(uintptr_t(address), size, write, now))
+    record(address, size, write, program_counter);
 }
 
 void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter) {
-  const MrtThread *thread = running_thread();
-  if (thread && size)
-    the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now(thread), frame());
+  const Moment now = running_moment;
+  if (now && size)
+    the_checker().copy(uintptr_t(destination), uintptr_t(source), size, site(program_counter), now, frame());
 }
 
-void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file,
-                   mrt_u32 line) {
+void atomic_access(const void *address, mrt_u32 size, mrt_u32 write, const char *file, mrt_u32 line) {
   const Site site = the_checker().report.atomic_site(file, line);
-  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site, now(thread) | atomic_bit}, frame());
+  const Moment now = running_moment | atomic_bit;
+  the_checker().access({uintptr_t(address), size, write != 1, write != 0, site, now}, frame());
 }
 
 } // namespace mrt::checker

@@ -143,8 +143,8 @@ void Checker::report_unwritten(const MrtArray &array, const Step &step) {
 // Returns whether this dispatch has written a NaN to a buffer of floating-point numbers.
 bool Checker::has_nan_result() {
   const auto written_here = [&](uintptr_t address) {
-    const ShadowPage *page = *arena_.shadow.slot(address);
-    return page && page->cells[address % page_bytes >> page->shift].writer >= order.dispatch_start();
+    const PageSlot slot = *arena_.shadow.slot(address);
+    return slot && slot.cell(address).writer >= order.dispatch_start();
   };
   for (const Target &target : objects_.buffers()) {
     const FloatFormat *format = target.parameter ? float_format(target.parameter->data_type) : nullptr;
@@ -202,9 +202,10 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
         race_message(finding, gap, memory.space, step.action(), other_action, step.address + step.size - address);
   }
   if (!finding.values_compared) return;
-  PendingValue value = {address, size_t(1) << (*memory.shadow.slot(address))->shift, 0, &finding};
+  PendingValue value = {address, size_t(1) << memory.shadow.slot(address)->shift(), 0, &finding};
   memcpy(&value.before, reinterpret_cast<const void *>(address), value.size);
   pending_.push_back(value);
+  refresh();
 }
 
 // The write has already happened: the checker is called before each access, and this is a later call.
@@ -217,6 +218,7 @@ void Checker::resolve_values() {
     value.finding->values_compared = false;
   }
   pending_.clear();
+  refresh();
 }
 
 // ---------------------------------------------------------------- arguments that share memory
@@ -227,9 +229,9 @@ void Checker::check_alias(const View &view, const Step &step, uintptr_t frame) {
   Tracked *memory = arena_.shadow.contains(step.address) ? &arena_ : find(step, frame);
   if (!memory) return;
   for (uintptr_t at = step.address, next; at < step.address + step.size; at = next) {
-    const ShadowPage *page = *memory->shadow.slot(at);
-    next = page ? ((at >> page->shift) + 1) << page->shift : (at / page_bytes + 1) * page_bytes;
-    const Cell *cell = page ? &page->cells[at % page_bytes >> page->shift] : nullptr;
+    const PageSlot slot = *memory->shadow.slot(at);
+    next = slot ? ((at >> slot.shift()) + 1) << slot.shift() : (at / page_bytes + 1) * page_bytes;
+    const Cell *cell = slot ? &slot.cell(at) : nullptr;
     if (!cell || cell->writer < order.dispatch_start()) continue;
     if (conflict(*memory, cell->writer, step.now, at) != Gap::none) continue;
     const Object object = objects_.describe(at, memory->space);

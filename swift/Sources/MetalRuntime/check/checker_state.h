@@ -57,9 +57,12 @@ struct Extent {
   bool contains(uintptr_t address) const { return address - begin < end - begin; }
 };
 
-class Checker {
+// Hidden, so that calls within the dylib are direct.
+class __attribute__((visibility("hidden"))) Checker {
 public:
   static Checker &get() { return instance_ ? *instance_ : create(); }
+  // During a checked dispatch.
+  static Checker &existing() { return *instance_; }
 
   void begin_dispatch(const Dispatch &dispatch);
   void hand_over();
@@ -72,7 +75,7 @@ public:
   // `frame` is the frame address of the entry function; the thread's stack is above it. Returns the memory that was
   // accessed, or null if it is not tracked.
   Tracked *access(const Step &step, uintptr_t frame);
-  Tracked *access_here(const Step &step, uintptr_t frame); // the same, inlined in checker_access.cpp
+  bool is_recorded(uintptr_t address, uint64_t size, bool write, Moment now) const;
   void copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame);
   void misaligned(uintptr_t address, mrt_u32 alignment, const char *type, Site site, Moment now);
   void subscript(mrt_u64 index, const char *type, Site site, Moment now);
@@ -105,8 +108,11 @@ private:
   bool is_private(uintptr_t address, uintptr_t frame) const;
   Tracked *access_view(View &view, const Step &step, uintptr_t frame);
   bool settled_read(const Tracked &memory, const Cell &cell, Moment now) const;
-  bool is_known(const Tracked &memory, const Cell &cell, const Step &step) const;
+  bool is_known(const Tracked &memory, const Cell &cell, bool write, Moment now) const;
   bool is_first(const Tracked &memory, Cell &cell, const Step &step);
+  bool record_first(Tracked &memory, const Step &step);
+  Tracked *update(Tracked &memory, const Step &step);
+  Tracked *access_elsewhere(const Step &step, uintptr_t frame);
   void slow(Tracked &memory, const Step &step);
   void touch_cells(Tracked &memory, const Step &step);
   void read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address);
@@ -126,6 +132,8 @@ private:
   void race(Tracked &memory, const Step &step, uintptr_t address, Moment other, Site other_site, bool other_writes,
             Gap gap);
   bool is_settled() const { return pending_.empty() && views_.is_settled(); }
+  // Called after each change of these.
+  void refresh() { is_quick_ = dispatch_.detect && !dispatch_.counters && is_settled(); }
   void resolve_values();
   Finding &found(const char *kind, const void *identity, Site site, Moment now, Location other = {});
   Location location(Site site, Moment moment) const;
@@ -141,6 +149,7 @@ private:
   // The kernel's code and constants, its thread-local variables, and the runtime's tables.
   Extent image_, locals_, runtime_;
   std::vector<PendingValue> pending_;
+  bool is_quick_ = false; // an access that changes no cell needs no other work
   std::once_flag arena_once_;
   std::mutex freed_lock_;
   // Allocations freed since the last checked or counted dispatch, by first byte. Addresses are reused, so the number of
@@ -152,7 +161,7 @@ inline Checker &the_checker() { return Checker::get(); }
 
 // The address where the kernel's module stores its current thread. Null except on the operating-system thread that runs
 // a checked dispatch.
-extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
+extern __thread MrtThread **running __attribute__((tls_model("initial-exec")));
 
 // Returns null outside kernels: the checker ignores code of a library that only describes its functions.
 inline const MrtThread *running_thread() { return running ? *running : nullptr; }

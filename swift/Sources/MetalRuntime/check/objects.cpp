@@ -39,6 +39,14 @@ void Objects::begin_dispatch(const Dispatch &dispatch) {
     if (bound.address) add(bound.address, bound.length, bound.label, parameter(MRT_PARAMETER_BUFFER, index));
   }
   for (size_t i = 0; i < request_->used_resource_count; i++) add(request_->used_resources[i], 0, nullptr, nullptr);
+  ordered_.clear();
+  for (size_t i = 0; i < request_->ordered_resource_count; i++) {
+    const Allocation *allocation = find_allocation(request_->ordered_resources[i]);
+    if (!allocation) continue;
+    ordered_.emplace_back();
+    ordered_.back().begin = allocation->address;
+    ordered_.back().end = allocation->address + allocation->length;
+  }
 }
 
 void Objects::add(const void *address, size_t length, const char *label, const MrtParameter *parameter) {
@@ -91,10 +99,8 @@ const Region *Objects::search_regions(uintptr_t address, uint64_t size) const {
 }
 
 bool Objects::is_ordered(uintptr_t address) const {
-  for (size_t i = 0; i < request_->ordered_resource_count; i++) {
-    const Allocation *allocation = find_allocation(request_->ordered_resources[i]);
-    if (allocation && allocation->contains(address, 1)) return true;
-  }
+  for (const Target &target : ordered_)
+    if (target.contains(address, 1)) return true;
   return false;
 }
 

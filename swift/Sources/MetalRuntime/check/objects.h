@@ -69,6 +69,7 @@ private:
   const MrtEntry *entry_ = nullptr;
   std::vector<Target> buffers_;
   std::vector<Region> regions_;
+  std::vector<Target> ordered_; // by memoryBarrier(resources:); only the addresses are set
   const Target *last_buffers_[2] = {};
   const Region *last_regions_[2] = {};
 };

@@ -100,7 +100,7 @@ Gap Order::find_gap(Moment then, Moment now, Space space) const {
     if (space == Space::threadgroup) return Gap::none;
     if (then >= dispatch_start_) return published(then) ? Gap::coherence : Gap::groups;
     // Dispatches of other epochs may come between dispatches of this one.
-    const DispatchRecord *earlier = record(party(then));
+    const DispatchRecord *earlier = record_of(then);
     return earlier && earlier->epoch == dispatches_[dispatch_ % kept_dispatches].epoch ? Gap::dispatches : Gap::none;
   }
   const Fences &fences = space == Space::device ? device_ : threadgroup_;
@@ -126,9 +126,16 @@ Party Order::party(Moment moment) const {
   return party;
 }
 
-const DispatchRecord *Order::record(const Party &party) const {
-  if (!party.known || dispatch_ - party.dispatch >= kept_dispatches) return nullptr;
-  return &dispatches_[party.dispatch % kept_dispatches];
+const DispatchRecord *Order::record(mrt_u32 dispatch) const {
+  return dispatch_ - dispatch < kept_dispatches ? &dispatches_[dispatch % kept_dispatches] : nullptr;
+}
+
+const DispatchRecord *Order::record(const Party &party) const { return party.known ? record(party.dispatch) : nullptr; }
+
+const DispatchRecord *Order::record_of(Moment moment) const {
+  const Block *found = block(moment);
+  if (!found || group_ - found->group >= kept_groups) return nullptr;
+  return record(groups_[found->group % kept_groups].dispatch);
 }
 
 } // namespace mrt::checker

@@ -58,6 +58,7 @@ public:
   void device_fence(mrt_u32 simdgroup, bool releases, bool acquires);
 
   Moment moment(mrt_u32 thread) const { return moments_[thread]; }
+  const Moment *moments() const { return moments_; }
   // Returns the gap between `then` and the moment `now` of the running threadgroup. A thread's accesses are ordered
   // among themselves.
   Gap gap(Moment then, Moment now, Space space) const {
@@ -103,6 +104,8 @@ private:
   void renew(mrt_u32 simdgroup);
   bool published(Moment then) const;
   const Block *block(Moment moment) const;
+  const DispatchRecord *record(mrt_u32 dispatch) const;
+  const DispatchRecord *record_of(Moment moment) const;
 
   static constexpr size_t kept_blocks = 1u << 18, kept_groups = 1u << 16, kept_dispatches = 1u << 10;
   std::vector<Block> blocks_;

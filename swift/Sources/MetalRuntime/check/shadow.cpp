@@ -10,13 +10,16 @@
 namespace mrt::checker {
 namespace {
 
+// A range up to this size, such as threadgroup memory, keeps its table, since each threadgroup clears and fills it.
+constexpr size_t kept_range = size_t(1) << 20;
+
 size_t page_count(size_t size) { return (size + page_bytes - 1) / page_bytes; }
 
 } // namespace
 
 // ---------------------------------------------------------------- pages of cells
 
-ShadowPage *PagePool::create(ShadowPage **slot, uint32_t shift) {
+ShadowPage *PagePool::create(PageSlot *slot, uint32_t shift) {
   const size_t size = sizeof(ShadowPage) + (page_bytes >> shift) * sizeof(Cell);
   while (bytes_ + size > limit_ && !pages_.empty()) drop(pages_[oldest_++ % pages_.size()]);
   ShadowPage *page = static_cast<ShadowPage *>(calloc(1, size));
@@ -24,14 +27,14 @@ ShadowPage *PagePool::create(ShadowPage **slot, uint32_t shift) {
   page->slot = slot;
   page->shift = shift;
   page->index = pages_.size();
-  *slot = page;
+  *slot = PageSlot(page);
   bytes_ += size;
   pages_.push_back(page);
   return page;
 }
 
 ShadowPage *PagePool::refine(ShadowPage *page, uint32_t shift) {
-  ShadowPage **slot = page->slot, *kept = page;
+  PageSlot *slot = page->slot, kept(page);
   page->slot = &kept;
   ShadowPage *finer = create(slot, shift);
   if (!kept) return finer; // the limit reclaimed the page itself
@@ -42,7 +45,7 @@ ShadowPage *PagePool::refine(ShadowPage *page, uint32_t shift) {
 }
 
 void PagePool::drop(ShadowPage *page) {
-  *page->slot = nullptr;
+  *page->slot = {};
   bytes_ -= page->bytes();
   pages_[page->index] = pages_.back();
   pages_[page->index]->index = page->index;
@@ -66,7 +69,7 @@ void ShadowRange::reserve(uintptr_t base, size_t size) {
   reset();
   base_ = base;
   size_ = size;
-  pages_ = reserve_lazily<ShadowPage *>(page_count(size));
+  pages_ = reserve_lazily<PageSlot>(page_count(size));
   bits_ = reserve_lazily<uint8_t>(size / 8 + sizeof(uint64_t));
 }
 
@@ -97,7 +100,7 @@ void ShadowRange::set_many(size_t at, size_t size, bool value) {
   set_bits(last * 8, end - last * 8, value);
   const uintptr_t low = (uintptr_t(bits_ + first) + page_bytes - 1) / page_bytes * page_bytes;
   const uintptr_t high = uintptr_t(bits_ + last) / page_bytes * page_bytes;
-  if (value || low >= high) {
+  if (value || low >= high || size_ <= kept_range) {
     memset(bits_ + first, value ? 0xff : 0, last - first);
     return;
   }
@@ -116,8 +119,8 @@ void ShadowRange::copy_written(uintptr_t destination, uintptr_t source, size_t s
 
 void ShadowRange::drop_pages(PagePool &pool, uintptr_t address, size_t size) {
   if (!size) return;
-  for (ShadowPage **page = slot(address), **end = slot(address + size - 1) + 1; page < end; page++)
-    if (*page) pool.drop(*page);
+  for (PageSlot *each = slot(address), *end = slot(address + size - 1) + 1; each < end; each++)
+    if (*each) pool.drop(each->page());
 }
 
 } // namespace mrt::checker

@@ -26,22 +26,45 @@ struct Cell {
 
 constexpr size_t page_bytes = 4096;
 
+struct ShadowPage;
+
+// An entry of the table of pages. The lowest bits of the address hold the page's shift, so that a cell is found without
+// a look at the page's head.
+class PageSlot {
+public:
+  PageSlot() = default;
+  inline explicit PageSlot(ShadowPage *page);
+  ShadowPage *page() const { return reinterpret_cast<ShadowPage *>(bits_ & ~shift_mask); }
+  uint32_t shift() const { return bits_ & shift_mask; }
+  explicit operator bool() const { return bits_; }
+  inline Cell *cells() const;
+  inline Cell &cell(uintptr_t address) const;
+
+private:
+  static constexpr uintptr_t shift_mask = 3;
+  uintptr_t bits_ = 0;
+};
+
 struct ShadowPage {
-  ShadowPage **slot; // the table's entry that points to this page
-  size_t index;      // in the pool
-  uint32_t shift;    // a cell covers 1 << shift bytes
-  Moment touched;    // no moment in the page is later than this
+  PageSlot *slot; // the table's entry that points to this page
+  size_t index;   // in the pool
+  uint32_t shift; // a cell covers 1 << shift bytes
+  Moment touched; // no moment in the page is later than this
   Cell cells[];
 
   size_t cell_count() const { return page_bytes >> shift; }
   size_t bytes() const { return sizeof(ShadowPage) + cell_count() * sizeof(Cell); }
 };
 
+PageSlot::PageSlot(ShadowPage *page) : bits_(uintptr_t(page) | page->shift) {}
+Cell *PageSlot::cells() const { return page()->cells; }
+Cell &PageSlot::cell(uintptr_t address) const { return cells()[address % page_bytes >> shift()]; }
+
 // All pages of all ranges, with a limit on their memory.
 class PagePool {
 public:
   explicit PagePool(size_t limit) : limit_(limit) {}
-  ShadowPage *create(ShadowPage **slot, uint32_t shift);
+  ShadowPage *create(PageSlot *slot, uint32_t shift);
   ShadowPage *refine(ShadowPage *page, uint32_t shift);
   void drop(ShadowPage *page);
   void drop_all();
@@ -67,7 +90,7 @@ public:
   uintptr_t base() const { return base_; }
   size_t size() const { return size_; }
   bool contains(uintptr_t address) const { return address - base_ < size_; }
-  ShadowPage **slot(uintptr_t address) const { return pages_ + (address - base_) / page_bytes; }
+  PageSlot *slot(uintptr_t address) const { return pages_ + (address - base_) / page_bytes; }
 
   bool written(uintptr_t address, size_t size) const {
     const size_t at = address - base_;
@@ -101,7 +124,7 @@ private:
 
   uintptr_t base_ = 0;
   size_t size_ = 0;
-  ShadowPage **pages_ = nullptr;
+  PageSlot *pages_ = nullptr;
   uint8_t *bits_ = nullptr;
 };
 

@@ -65,7 +65,7 @@ void run(Launch &launch) {
   if (!launch.checked) return run_on_workers(launch, size_t(setting_number(Setting::workers)));
   std::lock_guard lock(checked_mutex());
   checker::begin_dispatch({launch.request, &launch, launch.code->module, launch.code->entry, launch.addresses.data(),
-                           &launch.counters, launch.detect, launch.timeout_ms});
+                           launch.counted ? &launch.counters : nullptr, launch.detect, launch.timeout_ms});
   run_on_workers(launch, 1);
   checker::end_dispatch(launch.result == MRT_RESULT_OK);
 }
@@ -76,6 +76,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   launch.detect = setting_flag(Setting::check);
   const bool record = setting_flag(Setting::count);
   launch.checked = launch.detect || request.count || record;
+  launch.counted = counters || record;
   launch.seed = uint64_t(setting_number(Setting::seed));
   launch.spin_limit = uint64_t(setting_number(Setting::spin_limit));
   launch.timeout_ms = uint64_t(setting_number(Setting::timeout_ms));

@@ -34,7 +34,7 @@ void atomic(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, cons
   GroupRunner &runner = *current_runner;
   Thread &thread = *runner.running();
   runner.counters().atomics++;
-  if (runner.launch().checked) checker::atomic_access(&thread, address, size, write, file, line);
+  if (runner.launch().checked) checker::atomic_access(address, size, write, file, line);
   if (thread.spin_address != address || thread.spin_seen != seen) {
     thread.spin_address = address;
     thread.spin_seen = seen;

@@ -24,6 +24,7 @@ struct Launch : MrtLaunch {
 
   bool checked = false; // uses the instrumented build, to detect errors or to count
   bool detect = false;  // the checker is on
+  bool counted = false; // someone asks for the counters
   uint64_t seed = 0;
   uint64_t spin_limit = 0;
   uint64_t timeout_ms = 0;

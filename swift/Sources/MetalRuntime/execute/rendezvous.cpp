@@ -13,6 +13,7 @@
 #include "execute/report.h"
 #include "execute/scheduler.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace mrt {
@@ -25,11 +26,19 @@ bool same_operation(const MrtCollective &one, const MrtCollective &other) {
          one.kind == other.kind && same_text(one.operation, other.operation) && same_text(one.file, other.file);
 }
 
-bool comes_before(const Thread &one, const Thread &other) {
-  if (!same_text(one.collective->file, other.collective->file)) return one.return_address < other.return_address;
-  if (one.collective->line != other.collective->line) return one.collective->line < other.collective->line;
-  if (one.collective->column != other.collective->column) return one.collective->column < other.collective->column;
-  return one.return_address < other.return_address;
+bool comes_before(const SimdGroup &simdgroup, mrt_u32 lane, mrt_u32 other_lane) {
+  const MrtCollective &one = *simdgroup.collectives[lane], &other = *simdgroup.collectives[other_lane];
+  if (same_text(one.file, other.file)) {
+    if (one.line != other.line) return one.line < other.line;
+    if (one.column != other.column) return one.column < other.column;
+  }
+  return simdgroup.return_addresses[lane] < simdgroup.return_addresses[other_lane];
+}
+
+// The usual case of same_operation, without comparing text.
+bool is_identical(const MrtCollective &one, const MrtCollective &other) {
+  return one.line == other.line && one.column == other.column && one.resolve == other.resolve &&
+         one.kind == other.kind && one.operation == other.operation && one.file == other.file;
 }
 
 template <typename Visit> void for_each_lane(mrt_u32 lanes, Visit visit) {
@@ -40,6 +49,7 @@ template <typename Visit> void for_each_lane(mrt_u32 lanes, Visit visit) {
 struct Rendezvous : MrtExchange {
   const Launch *launch;
   const Thread *lanes; // the SIMD-group's first thread
+  const SimdGroup *simdgroup;
   const MrtCollective *operation;
 
   std::string location() const {
@@ -72,8 +82,8 @@ void check_uniform(Rendezvous &meeting) {
   if (!first.uniform) return;
   const Thread *different = nullptr;
   for_each_lane(meeting.active, [&](mrt_u32 lane) {
-    const Thread &thread = meeting.lanes[lane];
-    if (memcmp(first.uniform, thread.collective->uniform, first.uniform_size) != 0) different = &thread;
+    if (memcmp(first.uniform, meeting.simdgroup->collectives[lane]->uniform, first.uniform_size) != 0)
+      different = &meeting.lanes[lane];
   });
   if (!different) return;
   Report report = meeting.report("nonuniform-argument", mrt_u32(__builtin_ctz(meeting.active)));
@@ -95,40 +105,59 @@ void check_matrix(Rendezvous &meeting) {
 
 void GroupRunner::wait_at_collective(const MrtCollective *collective, const void *return_address) {
   Thread *self = running_;
-  self->collective = collective;
-  self->return_address = static_cast<const char *>(return_address);
-  simdgroup_->at_collective |= 1u << self->thread_index_in_simdgroup;
+  SimdGroup &simdgroup = *simdgroup_;
+  const mrt_u32 lane = self->thread_index_in_simdgroup;
+  if (!simdgroup.at_collective) {
+    simdgroup.first_arrival = collective;
+    simdgroup.may_differ = false;
+  } else if (!simdgroup.may_differ) {
+    simdgroup.may_differ = !is_identical(*collective, *simdgroup.first_arrival);
+  }
+  simdgroup.collectives[lane] = collective;
+  simdgroup.return_addresses[lane] = static_cast<const char *>(return_address);
+  simdgroup.inputs[lane] = collective->input;
+  simdgroup.outputs[lane] = collective->output;
+  simdgroup.at_collective |= 1u << lane;
   block(self);
+}
+
+// Returns the waiting lanes that are active together.
+static mrt_u32 active_lanes(const SimdGroup &simdgroup) {
+  if (!simdgroup.may_differ) return simdgroup.at_collective;
+  mrt_u32 leader = mrt_u32(__builtin_ctz(simdgroup.at_collective));
+  for_each_lane(simdgroup.at_collective, [&](mrt_u32 lane) {
+    if (comes_before(simdgroup, lane, leader)) leader = lane;
+  });
+  mrt_u32 active = 0;
+  for_each_lane(simdgroup.at_collective, [&](mrt_u32 lane) {
+    if (same_operation(*simdgroup.collectives[lane], *simdgroup.collectives[leader])) active |= 1u << lane;
+  });
+  return active;
 }
 
 void GroupRunner::carry_out_collective(SimdGroup &simdgroup) {
   stop_if_asked();
   Thread *lanes = &thread_at(simdgroup, 0);
-  const Thread *leader = &lanes[__builtin_ctz(simdgroup.at_collective)];
-  for_each_lane(simdgroup.at_collective, [&](mrt_u32 lane) {
-    if (comes_before(lanes[lane], *leader)) leader = &lanes[lane];
-  });
-
   Rendezvous meeting;
-  meeting.active = 0;
-  for_each_lane(simdgroup.at_collective, [&](mrt_u32 lane) {
-    if (same_operation(*lanes[lane].collective, *leader->collective)) meeting.active |= 1u << lane;
-  });
+  meeting.active = active_lanes(simdgroup);
   meeting.launch = launch_;
   meeting.lanes = lanes;
-  meeting.operation = lanes[__builtin_ctz(meeting.active)].collective;
+  meeting.simdgroup = &simdgroup;
+  meeting.operation = simdgroup.collectives[size_t(__builtin_ctz(meeting.active))];
   meeting.active_count = mrt_u32(__builtin_popcount(meeting.active));
   meeting.lane_count = mrt_u32(__builtin_popcount(simdgroup.lanes));
   meeting.uniform = meeting.operation->uniform;
   meeting.inactive_lane = report_inactive_lane;
   meeting.nonuniform = report_nonuniform;
+  std::copy(simdgroup.inputs.begin(), simdgroup.inputs.end(), meeting.input);
+  std::copy(simdgroup.outputs.begin(), simdgroup.outputs.end(), meeting.output);
+  for_each_lane(~meeting.active, [&](mrt_u32 lane) { meeting.input[lane] = meeting.output[lane] = nullptr; });
   mrt_u32 position = 0;
   for (mrt_u32 index = 0; index < MRT_SIMD_WIDTH; index++) {
-    bool active = meeting.active >> index & 1;
-    meeting.input[index] = active ? lanes[index].collective->input : nullptr;
-    meeting.output[index] = active ? lanes[index].collective->output : nullptr;
-    mrt_u32 lane = simdgroup.order[index];
-    if (meeting.active >> lane & 1) meeting.order[position++] = mrt_u8(lane);
+    const mrt_u32 lane = simdgroup.order[index];
+    meeting.order[position] = mrt_u8(lane);
+    position += meeting.active >> lane & 1;
+    if (position == meeting.active_count) break;
   }
 
   counters_.simd_operations++;
@@ -139,11 +168,13 @@ void GroupRunner::carry_out_collective(SimdGroup &simdgroup) {
                           meeting.operation->kind == MRT_COLLECTIVE_BARRIER ? meeting.operation->flags
                                                                             : mrt_u32(MRT_MEM_NONE));
   // A fault in the operation is attributed to the lowest active lane. Copies between the lanes' stacks do not count as
-  // traffic: the checker ignores them, because the module's current thread is null.
+  // traffic: the checker ignores them, because the module's current thread is null, and its moment 0.
   enter(&lanes[__builtin_ctz(meeting.active)], fiber_);
   *module_current_ = nullptr;
+  if (moment_) *moment_ = 0;
   if (meeting.operation->resolve) meeting.operation->resolve(&meeting);
   simdgroup.at_collective &= ~meeting.active;
+  simdgroup.may_differ = simdgroup.at_collective; // the first arrival may be among those that continue
   simdgroup.runnable |= meeting.active;
   simdgroup.cursor = 0;
 }

@@ -12,6 +12,9 @@ namespace mrt {
 __thread MrtThread *current_thread = nullptr;
 __thread GroupRunner *current_runner = nullptr;
 
+// A suspended thread's registers, and the frames of the runtime and of the operation at which it waits.
+static constexpr size_t prefetched_lines = 5;
+
 GroupRunner::GroupRunner() : fibers_(fiber_main) {}
 
 bool GroupRunner::begin(Launch &launch) {
@@ -19,6 +22,8 @@ bool GroupRunner::begin(Launch &launch) {
   launch_ = &launch;
   runtime_current_ = &current_thread;
   module_current_ = launch.code->module->current();
+  moment_ = launch.checked ? &checker::running_moment : nullptr;
+  moments_ = launch.checked ? checker::moments() : nullptr;
   counters_ = {};
   group_.launch = &launch;
   group_.threadgroup_arguments = memory_.arguments();
@@ -32,6 +37,7 @@ bool GroupRunner::begin(Launch &launch) {
 void GroupRunner::end() {
   current_runner = nullptr;
   *module_current_ = nullptr;
+  if (moment_) *moment_ = 0;
   launch_ = nullptr;
 }
 
@@ -63,6 +69,7 @@ bool GroupRunner::run(uint64_t group_index) {
   }
   running_ = nullptr;
   *runtime_current_ = nullptr;
+  if (moment_) *moment_ = 0;
   return !abandoned_;
 }
 
@@ -144,7 +151,7 @@ void GroupRunner::run_threads(Fiber *fiber) {
       continue;
     }
     fibers_.give_back(fiber);
-    mrt_stack_switch(&fiber->pointer, next ? next->fiber->pointer : main_stack_);
+    mrt_stack_switch(&fiber->pointer, next ? next->resume : main_stack_);
   }
 }
 
@@ -153,6 +160,7 @@ void GroupRunner::enter(Thread *thread, Fiber *fiber) {
   running_ = thread;
   *runtime_current_ = thread;
   *module_current_ = thread;
+  if (moment_) *moment_ = moments_[thread->thread_index_in_threadgroup];
 }
 
 // Returns the next thread that can run; null if all have ended.
@@ -173,20 +181,31 @@ Thread *GroupRunner::next_thread() {
   }
 }
 
+// Brings the start of the stack of the lane that follows the next one into the cache: meanwhile the next one runs.
+inline void GroupRunner::prefetch_next(const SimdGroup &simdgroup) {
+  const mrt_u32 lane = simdgroup.order[simdgroup.cursor];
+  if (!(simdgroup.runnable >> lane & 1)) return;
+  const char *stack = static_cast<const char *>(thread_at(simdgroup, lane).resume);
+  for (size_t line = 0; line < prefetched_lines; line++) __builtin_prefetch(stack + line * 64, 1);
+}
+
 void GroupRunner::block(Thread *self) {
   Fiber *own = fiber_;
   self->fiber = own;
   Thread *next = next_thread(); // not null, since this thread has not ended
   if (next != self) {
-    Fiber *fiber = next->fiber;
-    if (!fiber) {
-      fiber = fibers_.take();
-      if (!fiber) fail(MRT_RESULT_OUT_OF_MEMORY, "no memory for the stack of a thread");
-      fiber->argument = next;
-    }
-    mrt_stack_switch(&own->pointer, fiber->pointer);
+    if (!next->fiber) start_on_fiber(next);
+    prefetch_next(*simdgroup_);
+    mrt_stack_switch(&self->resume, next->resume);
   }
   enter(self, own);
+}
+
+void GroupRunner::start_on_fiber(Thread *thread) {
+  Fiber *fiber = fibers_.take();
+  if (!fiber) fail(MRT_RESULT_OUT_OF_MEMORY, "no memory for the stack of a thread");
+  fiber->argument = thread;
+  thread->resume = fiber->pointer;
 }
 
 // ---------------------------------------------------------------- barriers

@@ -15,11 +15,10 @@
 
 namespace mrt {
 
-struct Thread : MrtThread {
-  Triple local;                              // position in the threadgroup, as in MrtThread
-  Fiber *fiber = nullptr;                    // its suspended fiber; null before the thread starts and after it ends
-  const MrtCollective *collective = nullptr; // the collective operation at which it waits
-  const char *return_address = nullptr;      // of the call into the runtime
+// The first line of the cache holds all that a switch needs: the lanes' lines and stacks fill most of it.
+struct alignas(64) Thread : MrtThread {
+  StackPointer resume = nullptr; // where a suspended thread continues
+  Fiber *fiber = nullptr;        // its suspended fiber; null before the thread starts and after it ends
   const char *barrier_file = nullptr;
   mrt_u32 barrier_line = 0, barrier_flags = 0;
   // For detecting spin-waits: how many times in a row the same value of the same atomic variable was read.
@@ -36,6 +35,15 @@ struct SimdGroup {
   mrt_u32 at_barrier = 0; // lanes that wait at the threadgroup barrier
   mrt_u32 cursor = 0;     // position in `order` from which to search for the next runnable lane
   LaneOrder order;
+  // The operation of the first lane that arrived at a collective operation, and whether another lane may wait at a
+  // different one.
+  const MrtCollective *first_arrival = nullptr;
+  bool may_differ = false;
+  // For each lane that waits at a collective operation: the operation, the return address of the call into the runtime,
+  // MrtExchange::input and output.
+  std::array<const MrtCollective *, MRT_SIMD_WIDTH> collectives{};
+  std::array<const char *, MRT_SIMD_WIDTH> return_addresses{};
+  std::array<void *, MRT_SIMD_WIDTH> inputs{}, outputs{};
 };
 
 // The reason why a threadgroup was abandoned.
@@ -50,7 +58,8 @@ struct Fault {
 };
 
 // A worker's state for running threadgroups, reused for all dispatches. Used by one operating-system thread at a time.
-class GroupRunner {
+// Hidden, so that calls within the dylib are direct.
+class __attribute__((visibility("hidden"))) GroupRunner {
 public:
   GroupRunner();
 
@@ -85,7 +94,9 @@ private:
   static void fiber_main(Fiber *fiber);
   void run_threads(Fiber *fiber);
   Thread *next_thread();
+  void prefetch_next(const SimdGroup &simdgroup);
   void block(Thread *self);
+  void start_on_fiber(Thread *thread);
   void enter(Thread *thread, Fiber *fiber);
 
   void shape_group(const Triple &size);
@@ -103,6 +114,9 @@ private:
   // here: a compiler may keep the address of a thread_local variable in a frame, and an idle fiber's frames move with
   // the runner to other threads.
   MrtThread **runtime_current_ = nullptr, **module_current_ = nullptr;
+  // In a checked dispatch, checker::running_moment's address and the moments of the threads; otherwise null.
+  mrt_u32 *moment_ = nullptr;
+  const mrt_u32 *moments_ = nullptr;
   FiberPool fibers_;
   ThreadgroupMemory memory_;
   mrt_counters counters_ = {};
