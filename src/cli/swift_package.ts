@@ -21,8 +21,16 @@ export const packageCommands: readonly string[] = ["build", "test", "run", "pack
 export async function runPackage(command: string, words: readonly string[]): Promise<number> {
   const swift = findSwift();
   if (!swift) return fail(noSwift());
-  const older = tooOld(swift.version, process.cwd(), words);
-  if (older) return fail(older);
+  const older = olderManifest(swift.version, process.cwd(), words);
+  if (!older) return callPackage(swift, command, words);
+  console.error(
+    `swift: ${older.original} requires Swift ${older.required} or newer (got ${swift.version}); the package is built ` +
+      "as one of the installed version, so newer parts of the language do not compile",
+  );
+  return withFile(older.path, older.text, () => callPackage(swift, command, words));
+}
+
+async function callPackage(swift: SwiftToolchain, command: string, words: readonly string[]): Promise<number> {
   const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // this command builds nothing
   if ("problem" in flags) return fail(flags.problem);
   const dashes = words.indexOf("--");
@@ -99,20 +107,57 @@ const buildOptions = new Set("-c --configuration --package-path --scratch-path -
 const sharedOptions = (words: readonly string[]): string[] =>
   words.filter((word, at) => buildOptions.has(word.split("=")[0] ?? "") || buildOptions.has(words[at - 1] ?? ""));
 
+/** A manifest for an older Swift: its path and text, the manifest that it replaces, and what that one requires. */
+export type OlderManifest = {
+  readonly path: string;
+  readonly text: string;
+  readonly original: string;
+  readonly required: string;
+};
+
+/** The first line of a manifest, with the version of Swift that it requires. */
+const toolsVersion = /^\/\/\s*swift-tools-version\s*:\s*(\d+(?:\.\d+)*)/i;
+
+/** The second line of manifests that this file writes. */
+const made = "// Written by `orchard swift` while it builds the package";
+
 /**
- * Returns a message if the manifest of the package requires a newer Swift than `version`, else undefined. Packages with
- * manifests for several versions are left to SwiftPM.
+ * Returns a manifest for the Swift of this version, if the package's manifest requires a newer one, else undefined.
+ * SwiftPM prefers a manifest named `Package@swift-6.0.swift` with Swift 6.0. Packages that have manifests for several
+ * versions are left to SwiftPM. Names of later systems, such as `.v26`, become numbers, which all versions know.
  */
-export function tooOld(version: string, cwd: string, words: readonly string[] = []): string | undefined {
+export function olderManifest(version: string, cwd: string, words: readonly string[] = []): OlderManifest | undefined {
   const folder = resolve(cwd, optionValue(words, "--package-path") ?? "");
-  const manifest = join(folder, "Package.swift");
-  if (!existsSync(manifest) || readdirSync(folder).some((name) => name.startsWith("Package@swift-"))) return undefined;
-  const required = /^\/\/\s*swift-tools-version\s*:\s*(\d+(\.\d+)*)/i.exec(readFileSync(manifest, "utf8"))?.[1];
-  if (!required || Bun.semver.order(full(version), full(required)) >= 0) return undefined;
-  return (
-    `swift: ${manifest} requires Swift ${required} or newer (got ${version}). Install it from ` +
-    "https://swift.org/install and put it on PATH, where it comes before the installed toolchain."
-  );
+  const original = join(folder, "Package.swift");
+  if (!existsSync(original)) return undefined;
+  const source = readFileSync(original, "utf8");
+  const required = toolsVersion.exec(source)?.[1];
+  if (required === undefined || Bun.semver.order(full(version), full(required)) >= 0) return undefined;
+  const installed = version.split(".").slice(0, 2).join(".");
+  const path = join(folder, `Package@swift-${installed}.swift`);
+  for (const name of readdirSync(folder))
+    if (name.startsWith("Package@swift-") && !readFileSync(join(folder, name), "utf8").includes(made)) return undefined;
+  const text = source
+    .replace(toolsVersion, `// swift-tools-version:${installed}`)
+    .replace("\n", `\n${made}\n`)
+    .replace(/\(\s*\.v(2[6-9])\s*\)/g, '("$1.0")');
+  return { path, text, original, required };
+}
+
+/** Runs `body` while a file exists; removes the file at the end, and at an interrupt. */
+async function withFile(path: string, text: string, body: () => Promise<number>): Promise<number> {
+  const interrupted = () => {
+    rmSync(path, { force: true });
+    process.exit(130);
+  };
+  writeFileSync(path, text);
+  process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
+  try {
+    return await body();
+  } finally {
+    process.off("SIGINT", interrupted).off("SIGTERM", interrupted);
+    rmSync(path, { force: true });
+  }
 }
 
 /** A version with three numbers: 6.2 is 6.2.0. */

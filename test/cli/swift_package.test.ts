@@ -1,9 +1,9 @@
 /** Preparation by `orchard swift` before SwiftPM runs, and packages whose dependencies have URLs. */
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { headerFlags } from "../../src/cli/swift_module.ts";
-import { repairMoved, scratchOf, tooOld } from "../../src/cli/swift_package.ts";
+import { olderManifest, repairMoved, scratchOf } from "../../src/cli/swift_package.ts";
 import { findSwift } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
@@ -39,12 +39,48 @@ test.each([
   ["6.0.3", "import PackageDescription // swift-tools-version: 6.2\n", undefined],
 ])("Swift %s and a manifest that starts with %j require %s", (version, manifest, required) => {
   write({ "tools/Package.swift": manifest });
-  const message = tooOld(version, folder.path, ["-c", "release", "--package-path", "tools"]);
-  if (required === undefined) expect(message).toBeUndefined();
-  else expect(message).toStartWith(`swift: ${folder.file("tools/Package.swift")} requires Swift ${required} or newer`);
-  write({ "several/Package.swift": manifest, "several/Package@swift-6.0.swift": "" });
-  expect(tooOld(version, folder.file("several"))).toBeUndefined();
+  const older = olderManifest(version, folder.path, ["-c", "release", "--package-path", "tools"]);
+  expect(older?.required).toBe(required);
+  write({ "several/Package.swift": manifest, "several/Package@swift-5.9.swift": "" });
+  expect(olderManifest(version, folder.file("several"))).toBeUndefined();
 });
+
+test("a manifest for an older Swift requires the installed version, and names systems by their numbers", () => {
+  const manifest = `// swift-tools-version: 6.2
+import PackageDescription
+let package = Package(name: "later", platforms: [.macOS(.v26), .iOS(.v17)], targets: [.target(name: "v26")])
+`;
+  write({ "later/Package.swift": manifest });
+  const { path, text, original } = olderManifest("6.0.3", folder.file("later"))!;
+  expect([path, original]).toEqual([folder.file("later/Package@swift-6.0.swift"), folder.file("later/Package.swift")]);
+  expect(text.split("\n").toSpliced(1, 1)).toEqual([
+    "// swift-tools-version:6.0",
+    "import PackageDescription",
+    'let package = Package(name: "later", platforms: [.macOS("26.0"), .iOS(.v17)], targets: [.target(name: "v26")])',
+    "",
+  ]);
+  writeFileSync(path, text); // left by a process that was killed
+  expect(olderManifest("6.0.3", folder.file("later"))?.text).toBe(text);
+});
+
+test.skipIf(findSwift() === undefined)(
+  "a package that requires a newer Swift is described, and keeps its files",
+  () => {
+    write({
+      "newer/Package.swift": `// swift-tools-version: 99.1
+import PackageDescription
+let package = Package(name: "newer", platforms: [.macOS(.v26)], targets: [.target(name: "One")])
+`,
+      "newer/Sources/One/One.swift": "",
+    });
+    const ran = Bun.spawnSync([...bunWords, join(packageRoot, "src/cli/orchard.ts"), "swift", "package", "describe"], {
+      cwd: folder.file("newer"),
+    });
+    expect(ran.stderr.toString()).toContain("requires Swift 99.1 or newer");
+    expect(ran.stdout.toString()).toContain("Name: newer");
+    expect(readdirSync(folder.file("newer")).filter((name) => name.endsWith(".swift"))).toEqual(["Package.swift"]);
+  },
+);
 
 test.skipIf(findSwift() === undefined || process.arch !== "x64")("arm_neon.h is SIMDe's, or an error names it", () => {
   write({
