@@ -69,7 +69,8 @@ function lastOf(results: readonly Tensor[]): Tensor {
   return results.at(-1)!;
 }
 
-function large(): void {
+/** Returns operations on large tensors. The first is a plain copy, with which the others are compared. */
+function largeCases(): Readonly<Record<string, Case>> {
   const a = tensor(Float32Array.from({ length: size }, (_, index) => (index % 1000) / 100));
   const b = clone(a);
   const half = toDType(a, "bfloat16");
@@ -77,7 +78,7 @@ function large(): void {
   const [heads, halfHeads] = [reshape(a, [8, 16, -1, 128]), reshape(half, [8, 16, -1, 128])];
   const transposed = transpose(reshape(a, [8, -1, 16, 128]), 1, 2);
   const [source, target] = [new Float32Array(size).fill(1), new Float32Array(size)];
-  const cases: Record<string, Case> = {
+  return {
     "plain copy": [8, () => void target.set(source)],
     clone: [8, () => clone(a)],
     neg: [8, () => neg(a)],
@@ -119,6 +120,10 @@ function large(): void {
     "float32 to int32": [8, () => toDType(a, "int32")],
     "float32 to bool": [5, () => toDType(a, "bool")],
   };
+}
+
+function large(): void {
+  const cases = largeCases();
   const measured = interleaved(
     Object.fromEntries(Object.entries(cases).map(([name, [, call]]) => [name, () => call()?.dispose()])),
     rounds,

@@ -29,7 +29,7 @@ ${texts.join("\n")}
 </svg>`;
 const bytes = given === undefined ? await toPng(drawn) : await Bun.file(given).bytes();
 const picture = await io.loadImage(bytes); // uint8 [3, height, width]
-const [, height, width] = picture.sizes(3);
+const [, height, width] = picture.shape;
 
 const models = join(pythonPackage("rapidocr-onnxruntime==1.4.4"), "rapidocr_onnxruntime", "models");
 const finder = await io.loadOnnx(join(models, "ch_PP-OCRv4_det_infer.onnx"));

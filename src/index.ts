@@ -93,7 +93,7 @@ export type { TensorJson } from "./tensor/json.ts";
 export type { AllocationHint } from "./tensor/memory.ts";
 export type { Scalar } from "./tensor/promotion.ts";
 export { setMemoryFraction, setMemoryLimit } from "./tensor/reserve.ts";
-export type { Shape } from "./tensor/shape.ts";
+export type { Shape, TensorShape } from "./tensor/shape.ts";
 export { type ArrayOfRank, type GradientHook, type NestedArray, type SizesOfRank, Tensor } from "./tensor/tensor.ts";
 export { keep, tidy } from "./tensor/tidy.ts";
 export { type LiveMemory, type MemoryUsage, memory, resetPeakMemory } from "./tensor/usage.ts";

@@ -78,16 +78,9 @@ export class Program implements ProgramFacts {
     const isLasting = (entry: Entry) => results.has(entry);
     this.needed = isFused ? neededCalls(calls.map(accessesOf), isLasting) : new Set(calls.keys());
     this.fusions = isFused ? fuse(recording, { results, needed: this.needed, isFast }) : [];
-    const ofFusion = new Map(this.fusions.flatMap(({ calls: chain }) => chain.map((call) => [call, chain] as const)));
-    const single = (call: number) => (ofFusion.has(call) || !this.needed.has(call) ? [] : [[call]]);
-    this.performed = calls.flatMap((_, at) => (ofFusion.get(at)?.[0] === at ? [ofFusion.get(at)!] : single(at)));
+    this.performed = this.performedCalls();
     const local = new Set(this.fusions.flatMap(({ locals }) => [...locals.keys()]));
-    const doubles = this.placeBlocks();
-    this.blocks = new Float64Array(Math.max(doubles, 1));
-    for (const [at, { block }] of calls.entries()) this.blocks.set(block, this.starts[at]);
-    for (const { calls: chain, links } of this.fusions)
-      for (const [at, call] of chain.entries())
-        for (const [place, value] of links[at].changes) this.blocks[this.starts[call] + place] = value;
+    this.blocks = this.makeBlocks();
     const scalars = recording.liveEntries(entries);
     const lives = recording.liveContentsOf();
     const arrays = entries.filter((entry) => entry.source === "array" && !lives.has(entry));
@@ -102,21 +95,9 @@ export class Program implements ProgramFacts {
     const { offsets, bytes } = placeInArena(inArena.map((entry) => lifetimeOf(entry, this.fusions)));
     this.arenaBytes = bytes;
     this.offsets = new Map(inArena.map(({ id }, at) => [id, offsets[at]]));
-    this.arena = bytes > 0 ? allocateHost(Math.max(bytes, LARGE)) : null;
-    if (this.arena) {
-      const base = ptr(this.arena.hostBytes());
-      for (const [at, entry] of inArena.entries()) this.addresses[entry.id] = base + offsets[at];
-    }
+    this.arena = this.makeArena();
     this.words = Int32Array.from(this.instructions(new Map(arrays.map((entry, at) => [entry, entries.length + at]))));
-    this.steps = recording.steps.map(({ optimizer, slots, rows }) => ({
-      optimizer,
-      slots,
-      rows: rows.map(({ call, values, keys }) => ({
-        values,
-        keys,
-        places: rowPlaces(calls[call], keys).map((row) => row.map((at) => this.starts[call] + at)),
-      })),
-    }));
+    this.steps = recording.steps.map((step) => this.placedStep(step));
     const bytesOf = (entry: Entry) => this.buffers.find(({ slot }) => slot === entry.id)!.bytes;
     this.lives = [...lives].map(([entry, contents]) => ({ bytes: bytesOf(entry), contents }));
     this.scalars = scalars.map(({ step, isDouble, value, entry }) => {
@@ -132,6 +113,42 @@ export class Program implements ProgramFacts {
       plain: movedBytes(calls, new Set(), new Map()),
       fused: movedBytes(performed, local, this.cachedResults()),
     };
+  }
+
+  /** Returns the needed calls; those of a chain together, at the place of its first. */
+  private performedCalls(): ProgramFacts["performed"] {
+    const ofFusion = new Map(this.fusions.flatMap(({ calls: chain }) => chain.map((call) => [call, chain] as const)));
+    const single = (call: number) => (ofFusion.has(call) || !this.needed.has(call) ? [] : [[call]]);
+    return this.calls.flatMap((_, at) => (ofFusion.get(at)?.[0] === at ? [ofFusion.get(at)!] : single(at)));
+  }
+
+  /** Returns the blocks of all calls, with the changes that chains need. */
+  private makeBlocks(): Float64Array {
+    const doubles = this.placeBlocks();
+    const blocks = new Float64Array(Math.max(doubles, 1));
+    for (const [at, { block }] of this.calls.entries()) blocks.set(block, this.starts[at]);
+    for (const { calls: chain, links } of this.fusions)
+      for (const [at, call] of chain.entries())
+        for (const [place, value] of links[at].changes) blocks[this.starts[call] + place] = value;
+    return blocks;
+  }
+
+  /** Allocates the memory of intermediate results, and sets their addresses. */
+  private makeArena(): Memory | null {
+    if (this.arenaBytes === 0) return null;
+    const arena = allocateHost(Math.max(this.arenaBytes, LARGE));
+    const base = ptr(arena.hostBytes());
+    for (const [id, offset] of this.offsets) this.addresses[id] = base + offset;
+    return arena;
+  }
+
+  private placedStep({ optimizer, slots, rows }: Step): ProgramStep {
+    const placed = rows.map(({ call, values, keys }) => ({
+      values,
+      keys,
+      places: rowPlaces(this.calls[call], keys).map((row) => row.map((at) => this.starts[call] + at)),
+    }));
+    return { optimizer, slots, rows: placed };
   }
 
   /** Returns the product's result for each call of an epilogue, which reads it from a cache. */

@@ -112,5 +112,5 @@ export function mismatch(tree: Tree<Layout>, value: unknown, found: Tensor[], pa
   return undefined;
 }
 
-const describe = ({ dtype, shape, strides }: Pick<Tensor, "dtype" | "shape" | "strides">): string =>
+const describe = ({ dtype, shape, strides }: Pick<Layout, "dtype" | "shape" | "strides">): string =>
   `${dtype}[${shape.join(", ")}] with strides [${strides.join(", ")}]`;

@@ -3,7 +3,7 @@ import { ShapeError } from "../core/errors.ts";
 import { flag } from "../core/kinds.ts";
 import { operand, optional, type Parameters, type Parsed, required, unlisted } from "../core/parameters.ts";
 import { tupleOf } from "../core/tuples.ts";
-import { bytesOf, type DType, type ElementOf, isFloat } from "../tensor/dtype.ts";
+import { bytesOf, type DType, isFloat } from "../tensor/dtype.ts";
 import {
   aScalar,
   aShape,
@@ -15,7 +15,7 @@ import {
 } from "../tensor/kinds.ts";
 import type { Scalar } from "../tensor/promotion.ts";
 import { formatShape, type Shape } from "../tensor/shape.ts";
-import type { NestedArray, Tensor } from "../tensor/tensor.ts";
+import type { Tensor } from "../tensor/tensor.ts";
 import { toDType } from "./copy/cast.ts";
 import { checkTarget, fill_ } from "./copy/inplace.ts";
 import { type CreationOptions, creationOptions } from "./creation/create.ts";
@@ -93,7 +93,8 @@ export interface PyTorchMethods<D extends DType> {
   /** Returns the transpose of a matrix; a vector or scalar itself. @throws {ShapeError} for more than two axes. */
   t(): Tensor<D>;
   /** Returns the elements as nested arrays, or the element itself for rank 0; another name of `toArray`. */
-  tolist(): NestedArray<ElementOf<D>>;
+  // biome-ignore lint/suspicious/noExplicitAny: as toArray
+  tolist(): any;
   /** Converts to another tensor's dtype. */
   typeAs<E extends DType>(other: Tensor<E>): Tensor<E>;
   /**

@@ -4,13 +4,14 @@ import { bfloat16ToNumber } from "./bfloat16.ts";
 import { type Complex, type DataOf, type DType, dtypeFacts, isComplex, realDType, type StorageArray } from "./dtype.ts";
 import { plainList } from "./frozen.ts";
 import { noSuchBlock } from "./memory.ts";
+import type { Shape } from "./shape.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** The part of a tensor that reading needs. */
 type Elements<D extends DType = DType> = Pick<
   Tensor<D>,
-  "dtype" | "isContiguous" | "offset" | "shape" | "size" | "storage" | "strides"
->;
+  "dtype" | "isContiguous" | "offset" | "size" | "storage" | "strides"
+> & { readonly shape: Shape };
 
 /** Returns the parts of complex numbers as real elements, with a last axis of size 2. */
 const pairsOf = ({ dtype, isContiguous, offset, shape, size, storage, strides }: Elements): Elements => ({

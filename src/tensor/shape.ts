@@ -5,6 +5,45 @@ import { freezeList, isEqual, plainList, rowMajor } from "./frozen.ts";
 /** The size of each axis, outermost first; `[]` is a scalar. At most 8 axes. */
 export type Shape = readonly number[];
 
+/**
+ * The shape of a tensor. The compiler doesn't know the rank, so it takes the size of every axis that a tensor may have
+ * for a number: `const [batch, length] = x.shape` needs no check or assertion, also with `noUncheckedIndexedAccess`.
+ * {@link Tensor.sizes} checks the rank.
+ */
+export interface TensorShape extends ReadonlyArray<number> {
+  readonly 0: number;
+  readonly 1: number;
+  readonly 2: number;
+  readonly 3: number;
+  readonly 4: number;
+  readonly 5: number;
+  readonly 6: number;
+  readonly 7: number;
+  /** Returns the size of an axis; a negative one counts from the end. */
+  at(axis: number): number;
+}
+
+/** What a matcher compares with a value: lists of numbers of any length in place of {@link TensorShape}. */
+export type Expected<T> = T extends TensorShape
+  ? Shape
+  : T extends readonly unknown[]
+    ? { readonly [Name in keyof T]: Expected<T[Name]> }
+    : T extends Readonly<Record<string, unknown>>
+      ? { readonly [Name in keyof T]: Expected<T[Name]> }
+      : T;
+
+declare module "bun:test" {
+  // Bun's types expect the type of the value: `expect(x.shape).toEqual([2, 3])` would need all eight sizes.
+  interface Matchers<T> {
+    toEqual(expected: T): void;
+    toEqual<X = T>(expected: NoInfer<X>): void;
+    toEqual(expected: Expected<T>): void;
+    toStrictEqual(expected: T): void;
+    toStrictEqual<X = T>(expected: NoInfer<X>): void;
+    toStrictEqual(expected: Expected<T>): void;
+  }
+}
+
 export const MAX_RANK = 8;
 
 /** Returns the number of elements of a shape; 1 for the empty shape. */

@@ -17,7 +17,7 @@ import { formatTensor } from "./format.ts";
 import { freezeList, frozenRowMajor } from "./frozen.ts";
 import { jsonOf, type TensorJson } from "./json.ts";
 import type { StorageMode } from "./memory.ts";
-import { elementCount, isRowMajor, MAX_RANK, type Shape, sameShape } from "./shape.ts";
+import { elementCount, isRowMajor, MAX_RANK, type Shape, sameShape, type TensorShape } from "./shape.ts";
 import type { Storage } from "./storage.ts";
 import { tidyScope } from "./tidy.ts";
 
@@ -46,7 +46,7 @@ export interface GradientEdge {
  */
 export class Tensor<D extends DType = DType> implements Disposable {
   // Private with getters only: native code relies on them, and `readonly` is not enforced at run time.
-  readonly #shape: Shape;
+  readonly #shape: TensorShape;
   readonly #dtype: D;
   readonly #strides: readonly number[];
   readonly #offset: number;
@@ -68,7 +68,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   constructor(storage: Storage, dtype: D, shape: Shape, strides?: readonly number[], offset = 0) {
     this.#storage = storage;
     this.#dtype = dtype;
-    this.#shape = freezeList(shape);
+    this.#shape = freezeList(shape) as TensorShape;
     this.#strides = strides === undefined ? frozenRowMajor(this.#shape) : freezeList(strides);
     this.#offset = offset;
     storage.retain();
@@ -81,8 +81,13 @@ export class Tensor<D extends DType = DType> implements Disposable {
     return typeof value === "object" && value !== null && #storage in value;
   }
 
-  /** The size of each axis, frozen. */
-  get shape(): Shape {
+  /**
+   * The size of each axis, frozen.
+   *
+   * @example
+   * const [batch, length] = x.shape;
+   */
+  get shape(): TensorShape {
     return this.#shape;
   }
 
@@ -123,8 +128,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
   }
 
   /**
-   * Returns the shape as a tuple, for TypeScript: it checks the rank, so each size is a number and not possibly
-   * undefined.
+   * Returns the shape as a tuple after a check of the rank.
    *
    * @param rank the tensor's rank, 0 to 8
    *
@@ -134,7 +138,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
    * @throws {ShapeError} if the tensor has a different rank.
    */
   sizes<R extends keyof SizesOfRank>(rank: R): SizesOfRank[R];
-  sizes(...given: unknown[]): Shape {
+  sizes(...given: unknown[]): TensorShape {
     const { rank } = sizesParameters(given);
     if (rank === this.rank) return this.shape;
     throw new ShapeError("sizes", "rankDiffers", `expected a tensor of rank ${rank}, got ${this.describe()}`);
@@ -279,14 +283,20 @@ export class Tensor<D extends DType = DType> implements Disposable {
   /**
    * Returns the elements as nested arrays, or the element itself for rank 0. Blocks until the device is done.
    *
+   * The compiler doesn't know the rank, so the result has the type `any` without the option `rank`: numbers can be read
+   * by index, and used, without an assertion.
+   *
    * @param options `rank`: the tensor's rank, which determines the type of the result
    *
    * @example
-   * const rows = tensor([[1, 2], [3, 4]]).toArray({ rank: 2 }); // number[][]
+   * const x = tensor([[1, 2], [3, 4]]);
+   * x.toArray()[1][0]; // 3
+   * const rows = x.toArray({ rank: 2 }); // number[][]
    *
    * @throws {ShapeError} if the tensor has a different rank.
    */
-  toArray(): NestedArray<ElementOf<D>>;
+  // biome-ignore lint/suspicious/noExplicitAny: the only type that is a number, and that every index reads from
+  toArray(): any;
   toArray<R extends keyof ArrayOfRank<ElementOf<D>>>(options: { readonly rank: R }): ArrayOfRank<ElementOf<D>>[R];
   toArray(...given: unknown[]): NestedArray<ElementOf<D>> {
     const { rank } = given.length === 0 ? { rank: undefined } : toArrayParameters(given);

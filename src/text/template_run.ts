@@ -42,37 +42,12 @@ let bounded: Constructor | undefined;
 
 function boundedInterpreter(Base: Constructor): Constructor {
   return class Bounded extends Base {
-    private steps = 0;
-    private depth = 0;
-    private readonly weights = new WeakMap<object, number>();
-    /** The last value of each node, to find the object of a method. */
-    private readonly last = new WeakMap<object, Value>();
+    private readonly work = new Work();
 
     override evaluate(node: Node | undefined, environment: Environment): Value {
-      const value = this.within(() => super.evaluate(node, environment));
-      this.steps += 1 + costOf(value) + this.turnsOf(node);
-      if (this.steps > MOST_STEPS) throw tooMuch(`uses at most ${MOST_STEPS} steps`);
-      if (node) this.last.set(node, value);
-      this.weigh(value);
-      return node?.type === "MemberExpression" ? this.guarded(node, value) : value;
-    }
-
-    /** Returns the number of iterations of a loop, even with an empty body. */
-    private turnsOf(node: Node | undefined): number {
-      if (node?.type !== "For") return 0;
-      const { iterable } = node as Node & { iterable: Node & { lhs?: Node } };
-      const { value } = this.last.get(iterable.lhs ?? iterable)!;
-      return Array.isArray(value) ? value.length : (value as Map<string, Value>).size;
-    }
-
-    /** Evaluates with a depth limit. The depth is restored after errors, which loops use for `continue`. */
-    private within<T>(body: () => T): T {
-      if (++this.depth > MOST_DEPTH) throw tooMuch(`nests at most ${MOST_DEPTH} levels`);
-      try {
-        return body();
-      } finally {
-        this.depth--;
-      }
+      const value = this.work.within(() => super.evaluate(node, environment));
+      this.work.add(node, value);
+      return node?.type === "MemberExpression" ? this.work.guarded(node, value) : value;
     }
 
     override applyFilter(operand: Value, filter: Node, environment: Environment): Value {
@@ -82,48 +57,83 @@ function boundedInterpreter(Base: Constructor): Constructor {
         const all = [...values, ...named.values()];
         if (INDENTING.has(callee.value) && all.some(({ value }) => (value as number) > MOST_INDENT))
           throw tooMuch(`indents by at most ${MOST_INDENT} characters`);
-        this.checkProduct(operand, all);
+        this.work.checkProduct(operand, all);
       }
       return super.applyFilter(operand, filter, environment);
     }
-
-    /** Checks calls of string methods, as `applyFilter` does for filters. */
-    private guarded(node: Node, method: Value): Value {
-      const object = this.last.get((node as Node & { object: Node }).object);
-      if (method.type !== "FunctionValue" || object?.type !== "StringValue") return method;
-      const Method = method.constructor as new (call: unknown) => Value;
-      const call = method.value as (values: Value[], environment: Environment) => Value;
-      return new Method((values: Value[], environment: Environment) => {
-        this.checkProduct(object, values);
-        return call(values, environment);
-      });
-    }
-
-    /** Checks operations whose result may grow with the product of two lengths: `replace`, `join`, `indent`. */
-    private checkProduct(operand: Value, values: readonly Value[]): void {
-      for (const value of values)
-        if (this.weigh(operand) * this.weigh(value) > 4 * MOST_WEIGHT)
-          throw tooMuch(`makes texts of at most ${MOST_WEIGHT} characters`);
-    }
-
-    /** Returns the characters and elements of a value. Namespaces are mutable, so they can't be nested. */
-    private weigh(value: Value): number {
-      if (isText(value)) return checked((value.value as string).length + 1);
-      const inner = innerOf(value);
-      if (inner === undefined) return 1;
-      const known = this.weights.get(value);
-      if (known !== undefined) return known;
-      let weight = 1;
-      for (const part of inner) {
-        if (typeof part === "string") weight += part.length;
-        else if (part.type === "NamespaceValue") throw tooMuch("puts no namespace into another value");
-        else weight += this.weigh(part);
-        checked(weight);
-      }
-      if (value.type !== "NamespaceValue") this.weights.set(value, weight);
-      return weight;
-    }
   };
+}
+
+/** Counts the work of one run. Its methods throw if a limit is exceeded. */
+class Work {
+  private steps = 0;
+  private depth = 0;
+  private readonly weights = new WeakMap<object, number>();
+  /** The last value of each node, to find the object of a method. */
+  private readonly last = new WeakMap<object, Value>();
+
+  /** Evaluates with a depth limit. The depth is restored after errors, which loops use for `continue`. */
+  within<T>(body: () => T): T {
+    if (++this.depth > MOST_DEPTH) throw tooMuch(`nests at most ${MOST_DEPTH} levels`);
+    try {
+      return body();
+    } finally {
+      this.depth--;
+    }
+  }
+
+  /** Adds the evaluation of a node. */
+  add(node: Node | undefined, value: Value): void {
+    this.steps += 1 + costOf(value) + this.turnsOf(node);
+    if (this.steps > MOST_STEPS) throw tooMuch(`uses at most ${MOST_STEPS} steps`);
+    if (node) this.last.set(node, value);
+    this.weigh(value);
+  }
+
+  /** Returns the number of iterations of a loop, even with an empty body. */
+  private turnsOf(node: Node | undefined): number {
+    if (node?.type !== "For") return 0;
+    const { iterable } = node as Node & { iterable: Node & { lhs?: Node } };
+    const { value } = this.last.get(iterable.lhs ?? iterable)!;
+    return Array.isArray(value) ? value.length : (value as Map<string, Value>).size;
+  }
+
+  /** Checks calls of string methods, as `applyFilter` does for filters. */
+  guarded(node: Node, method: Value): Value {
+    const object = this.last.get((node as Node & { object: Node }).object);
+    if (method.type !== "FunctionValue" || object?.type !== "StringValue") return method;
+    const Method = method.constructor as new (call: unknown) => Value;
+    const call = method.value as (values: Value[], environment: Environment) => Value;
+    return new Method((values: Value[], environment: Environment) => {
+      this.checkProduct(object, values);
+      return call(values, environment);
+    });
+  }
+
+  /** Checks operations whose result may grow with the product of two lengths: `replace`, `join`, `indent`. */
+  checkProduct(operand: Value, values: readonly Value[]): void {
+    for (const value of values)
+      if (this.weigh(operand) * this.weigh(value) > 4 * MOST_WEIGHT)
+        throw tooMuch(`makes texts of at most ${MOST_WEIGHT} characters`);
+  }
+
+  /** Returns the characters and elements of a value. Namespaces are mutable, so they can't be nested. */
+  private weigh(value: Value): number {
+    if (isText(value)) return checked((value.value as string).length + 1);
+    const inner = innerOf(value);
+    if (inner === undefined) return 1;
+    const known = this.weights.get(value);
+    if (known !== undefined) return known;
+    let weight = 1;
+    for (const part of inner) {
+      if (typeof part === "string") weight += part.length;
+      else if (part.type === "NamespaceValue") throw tooMuch("puts no namespace into another value");
+      else weight += this.weigh(part);
+      checked(weight);
+    }
+    if (value.type !== "NamespaceValue") this.weights.set(value, weight);
+    return weight;
+  }
 }
 
 function checked(weight: number): number {

@@ -6,8 +6,8 @@ import { toDType } from "../ops/copy/cast.ts";
 import { zeros } from "../ops/creation/full.ts";
 import { detach } from "../ops/gradient/backward.ts";
 import { aliasOf } from "../ops/gradient/toward.ts";
-import { hasGradients, isGradientDType } from "../tensor/dtype.ts";
-import { formatShape, sameShape } from "../tensor/shape.ts";
+import { type DType, hasGradients, isGradientDType } from "../tensor/dtype.ts";
+import { formatShape, type Shape, sameShape } from "../tensor/shape.ts";
 import { Tensor } from "../tensor/tensor.ts";
 import { type Flattened, flatten } from "./tree.ts";
 
@@ -94,4 +94,5 @@ export function matching(
 }
 
 /** Returns zeros with the shape and dtype of a tensor. */
-export const zerosFor = ({ shape, dtype }: Pick<Tensor, "shape" | "dtype">): Tensor => zeros(shape, { dtype });
+export const zerosFor = ({ shape, dtype }: { readonly shape: Shape; readonly dtype: DType }): Tensor =>
+  zeros(shape, { dtype });

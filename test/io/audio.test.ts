@@ -9,7 +9,7 @@ const folder = testFolder("audio");
 
 async function loaded(source: string | Uint8Array) {
   const { samples, sampleRate } = await io.loadAudio(source);
-  const [count, length] = samples.shape as [number, number];
+  const [count, length] = samples.shape;
   const values = Array.from(samples.dataSync(), Number);
   return {
     sampleRate,

@@ -28,7 +28,7 @@ function batchOf(all: readonly Matrix[], dtype: RealDType): Tensor {
 }
 
 function matricesOf(x: Tensor): Matrix[] {
-  const [batch, rows, columns] = x.shape as [number, number, number];
+  const [batch, rows, columns] = x.shape;
   const values = Float64Array.from(reshape(x, [batch * rows * columns]).dataSync() as ArrayLike<number>);
   const size = rows * columns;
   return Array.from({ length: batch }, (_, at) => ({

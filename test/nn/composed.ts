@@ -102,7 +102,7 @@ export interface AttentionShape {
 /** Computes attention head by head, with all scores. */
 export function attention(x: Tensor, weights: Weights, shape: AttentionShape): Tensor {
   const { heads, keyValueHeads, causal = false, base, hasBias = true } = shape;
-  const [batch, tokens] = x.shape as [number, number, number];
+  const [batch, tokens] = x.shape;
   const projected = linear(x, within(weights, "queryKeyValue"), hasBias);
   const dim = projected.shape[2] / (heads + 2 * keyValueHeads);
   const positions = Array.from({ length: tokens }, (_, at) => at);

@@ -224,7 +224,7 @@ function selfAttention(): Layer {
 function causal(): Layer {
   const projection = new nn.Linear(8, 24);
   return of((x) => {
-    const [batch, length] = x.shape as [number, number];
+    const [batch, length] = x.shape;
     const heads = projection.forward(x).reshape([batch, length, 3, 2, 4]);
     const [q, k, v] = [0, 1, 2].map((at) => heads.select(2, at).transpose(1, 2));
     const attended = library.flashAttention(q, k, v, { causal: true });

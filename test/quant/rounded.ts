@@ -13,7 +13,7 @@ export const withLevels = formats.filter((format) => format !== "f16" && format 
  * The rounded x, in float64. Each group of 32 values has a scale max|x| / 127 in float32, and levels from −127 to 127.
  */
 export function rounded(x: Tensor): Tensor<"float64"> {
-  const [rows, columns] = x.shape as [number, number];
+  const [rows, columns] = x.shape;
   const values = numbers(x);
   for (let row = 0; row < rows; row++)
     for (let first = 0; first < columns; first += 32) {

@@ -1,6 +1,6 @@
 /**
- * The TypeScript of the pages type-checks with the options that `bun init` writes: programs as they are, fragments with
- * the package's names in scope.
+ * The TypeScript of the pages and of `test/types` type-checks with the options that `bun init` writes: programs as they
+ * are, fragments with the package's names in scope.
  */
 import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -14,6 +14,9 @@ import * as library from "../../src/index.ts";
 /** A folder whose place in a clone stays the same, so that the compiler knows the files that have not changed. */
 const project = "build/page_types";
 const folder = join(packageRoot, project);
+
+/** Programs and classes as users write them, which are checked with the same options. */
+const ofUsers = "test/types";
 
 /**
  * A fragment may use values that the page only mentions, such as `model`: their types, and derived ones, are unknown.
@@ -61,15 +64,21 @@ test("the programs of every page have the right types", async () => {
     typeRoots: [join(packageRoot, "node_modules", "@types")],
     types: ["bun"],
   };
-  const config = { extends: join(packageRoot, "tsconfig.json"), compilerOptions, include: ["*.ts"], exclude: [] };
+  const config = {
+    extends: join(packageRoot, "tsconfig.json"),
+    compilerOptions,
+    include: ["*.ts", join(packageRoot, ofUsers, "*.ts")],
+    exclude: [],
+  };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   const programs = new Set(blocks.filter(({ isProgram }) => isProgram).map(({ place }) => `${project}/${place}.ts`));
+  const isProgram = (path: string) => programs.has(path) || path.startsWith(ofUsers);
   const problems = await typeProblems(project, ({ output }) =>
     output
       .split("\n")
       // The sources of the package do not satisfy `noUncheckedIndexedAccess`; its users get declarations.
       .filter((line) => line !== "" && !line.startsWith(" ") && !line.startsWith("src/"))
-      .filter((line) => programs.has(line.slice(0, line.indexOf("("))) || !OF_FRAGMENTS.test(line))
+      .filter((line) => isProgram(line.slice(0, line.indexOf("("))) || !OF_FRAGMENTS.test(line))
       .join("\n"),
   );
   expect(problems).toBe("");

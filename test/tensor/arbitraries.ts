@@ -18,7 +18,11 @@ export function places(shape: Shape): number[][] {
 }
 
 /** The storage offset of each element of a view, row-major. */
-export const offsets = ({ shape, strides, offset }: Pick<Tensor, "shape" | "strides" | "offset">): number[] =>
+export const offsets = ({
+  shape,
+  strides,
+  offset,
+}: Pick<Tensor, "strides" | "offset"> & { readonly shape: Shape }): number[] =>
   places(shape).map((place) => place.reduce((at, index, axis) => at + index * strides[axis], offset));
 
 /** 0, 1, 2, … in a shape. */

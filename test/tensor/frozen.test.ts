@@ -139,7 +139,7 @@ describe("the layout of a tensor is frozen", () => {
     const x = ones([2, 2], { requiresGrad: true });
     x.registerHook((gradient) => {
       expect(() => {
-        (gradient.shape as number[])[0] = LARGE;
+        (gradient.shape as unknown as number[])[0] = LARGE;
       }).toThrow(TypeError);
       return undefined;
     });

@@ -113,7 +113,7 @@ export const ours: Readonly<Record<string, Preparation>> = {
   }),
   ctcLoss: ([logits, classes]) => {
     logits.requiresGrad = true;
-    const [times, batch] = logits.shape as [number, number];
+    const [times, batch] = logits.shape;
     const labels = add(classes, 1n) as Tensor<"int64">;
     const lengths = [new Array<number>(batch).fill(times), new Array<number>(batch).fill(labels.shape[1])] as const;
     return {

@@ -126,7 +126,7 @@ export const channelStatistics: Rule = (operands, results, attributes) => {
     inputs: operands.map((operand) => {
       const all = repeatedFor(operand, count);
       if (isVector(all.rank - 1)) return folded(all);
-      const [batch, examples, channels, inner] = behind(all, 1).shape as [number, number, number, number];
+      const [batch, examples, channels, inner] = behind(all, 1).shape;
       const lines = dense(behind(all, 1));
       return viewOf(lines, [batch, examples * channels, inner], [examples * channels * inner, inner, 1]);
     }),

@@ -177,7 +177,7 @@ export function groupDispatch(
   const places = ordered.map(({ call }) => rangesOf(call).map((range, at) => buffers.add(range, call.writes[at])));
   const groups = ordered.map(({ body: { threadgroups } }) => threadgroups);
   const counts = groups.map(([width, height, depth]) => width * height * depth);
-  const firsts = counts.map((_, at) => counts.slice(0, at).reduce((sum, count) => sum + count, 0));
+  const firsts = counts.map((_, at) => sumOf(counts.slice(0, at)));
   const contents = tableOf(
     [...firsts, ...groups.map(([width]) => width), ...groups.map(([, height]) => height)],
     ordered.map(({ call }) => parametersOf(call)),
@@ -186,32 +186,56 @@ export function groupDispatch(
   const at = buffers.add({ entry: table, offset: 0, length: contents.length }, false);
   const declared = buffers.declarations();
   declared[at] = `constant Group &table ${attribute(`buffer(${at})`)}`;
-  let first = 0;
-  const cases = bodies.map((of) => {
-    const text = statementsOf(of[0].body, places.slice(first, first + of.length), first, buffers);
-    const end = first + of.length;
-    first = end;
-    return end === ordered.length
-      ? `{\n        ${text}\n    }`
-      : `if (member < ${end}) {\n        ${text}\n    } else `;
-  });
-  const kinds = bodies.map(([member]) => member.body);
+  const kinds = bodies.map((of) => ({ body: of[0].body, count: of.length }));
   return dispatchOf({
     kernel: GROUP,
-    constants: kinds.map(({ constants }) => constants).find(({ length }) => length > 0) ?? [],
+    constants: kinds.map(({ body }) => body.constants).find(({ length }) => length > 0) ?? [],
     buffers,
     inline: [],
     gridKind: "threadgroups",
-    source: `// ${ordered.length} dispatches of a compiled function.
+    source: sourceOf(kinds, declared, casesOf(kinds, places, buffers)),
+    grid: sumOf(counts),
+    threadgroup: kinds[0].body.threads,
+    replaces: ordered.map(({ call }) => call),
+  });
+}
+
+/** A body of a group, with the number of members that have it. */
+interface BodyOfGroup {
+  readonly body: Body;
+  readonly count: number;
+}
+
+/** Returns the branches of the kernel: one for each body, whose members are adjacent. */
+function casesOf(kinds: readonly BodyOfGroup[], places: readonly (readonly number[])[], buffers: Buffers): string {
+  let first = 0;
+  const cases = kinds.map(({ body, count }, index) => {
+    const end = first + count;
+    const text = statementsOf(body, places.slice(first, end), first, buffers).replaceAll(
+      "PARAMETERS",
+      `table.of_body_${index}`,
+    );
+    first = end;
+    return end === places.length ? `{\n        ${text}\n    }` : `if (member < ${end}) {\n        ${text}\n    } else `;
+  });
+  return cases.join("");
+}
+
+/** Returns the kernel, which finds the member that a threadgroup belongs to. */
+function sourceOf(kinds: readonly BodyOfGroup[], declared: readonly string[], cases: string): string {
+  const members = sumOf(kinds.map(({ count }) => count));
+  const headers = new Set(kinds.map(({ body }) => `#include "${body.header}"`));
+  const arrays = new Set(kinds.map(({ body }) => `threadgroup ${body.memory};`));
+  return `// ${members} dispatches of a compiled function.
 
 #include "elementwise/chain.h"
-${[...new Set(kinds.map(({ header }) => `#include "${header}"`))].join("\n")}
+${[...headers].join("\n")}
 
 struct Group {
-    uint firsts[${ordered.length}];  // the first threadgroup of each member
-    uint widths[${ordered.length}];
-    uint heights[${ordered.length}];
-${bodies.map((of, index) => `    ${of[0].body.parameters} of_body_${index}[${of.length}];`).join("\n")}
+    uint firsts[${members}];  // the first threadgroup of each member
+    uint widths[${members}];
+    uint heights[${members}];
+${kinds.map(({ body, count }, at) => `    ${body.parameters} of_body_${at}[${count}];`).join("\n")}
 };
 
 kernel void ${GROUP}(
@@ -220,20 +244,16 @@ kernel void ${GROUP}(
     uint thread_index ${attribute("thread_index_in_threadgroup")},
     uint simdgroup_index ${attribute("simdgroup_index_in_threadgroup")},
     uint lane ${attribute("thread_index_in_simdgroup")}) {
-    ${[...new Set(kinds.map(({ memory }) => memory))].map((array) => `threadgroup ${array};`).join("\n    ")}
+    ${[...arrays].join("\n    ")}
     uint member = 0;
-    while (member + 1 < ${ordered.length} && position >= table.firsts[member + 1]) member += 1;
+    while (member + 1 < ${members} && position >= table.firsts[member + 1]) member += 1;
     const uint index = position - table.firsts[member];
     const uint width = table.widths[member];
     const uint height = table.heights[member];
     const uint3 place = {index % width, index / width % height, index / width / height};
-    ${cases.map((text, body) => text.replaceAll("PARAMETERS", `table.of_body_${body}`)).join("")}
+    ${cases}
 }
-`,
-    grid: counts.reduce((sum, count) => sum + count, 0),
-    threadgroup: kinds[0].threads,
-    replaces: ordered.map(({ call }) => call),
-  });
+`;
 }
 
 /** Returns the statements of members with one body. @param places the buffers of each member's operands */

@@ -56,7 +56,6 @@ export class DeviceProgram implements ProgramFacts {
     isMoving: (entry: Entry) => boolean,
     { isFused, isFast }: Fusing,
   ) {
-    const { draws } = recording;
     this.calls = recording.calls;
     const accesses = this.calls.map(({ operands, writes }) => ({
       operands,
@@ -92,20 +91,17 @@ export class DeviceProgram implements ProgramFacts {
     const bindings = calls.flatMap(({ bindings: places, operands }, call) =>
       places.map((place, at) => this.bindingAt(operands[at], this.starts[call] + place)),
     );
-    for (const { isFixed, ...binding } of bindings.map((each) => ({
-      ...each,
-      isFixed: !isMoving(entries[each.entry]),
-    })))
-      if (isFixed) this.bind(binding);
-    this.moving = bindings.filter(({ entry }) => isMoving(entries[entry]));
-    this.draws = draws.map(({ generator, ahead, places: ofDraw }) => ({
-      generator,
-      ahead,
-      places: ofDraw
-        .filter(({ call }) => needed.has(call))
-        .map(({ call, at }) => (this.starts[this.places[call]] + at) / 4),
-    }));
+    const isFixed = ({ entry }: Moving) => !isMoving(entries[entry]);
+    for (const binding of bindings) if (isFixed(binding)) this.bind(binding);
+    this.moving = bindings.filter((binding) => !isFixed(binding));
+    this.draws = recording.draws.map((draw) => this.placedDraw(draw, needed));
     this.bytesMoved = { plain: bytesMoved(this.calls), fused: bytesMoved(calls) };
+  }
+
+  /** Returns the places of a draw's numbers in the list. @param needed the calls whose results are needed */
+  private placedDraw({ generator, ahead, places }: DeviceFacts["draws"][number], needed: ReadonlySet<number>) {
+    const kept = places.filter(({ call }) => needed.has(call));
+    return { generator, ahead, places: kept.map(({ call, at }) => (this.starts[this.places[call]] + at) / 4) };
   }
 
   private makeList(): Uint8Array {

@@ -167,81 +167,119 @@ class Words {
   }
 }
 
+/** What instructions refer to: their numbers, the calls' blocks, the bytes of each slot, and the called functions. */
+interface Instructions {
+  readonly words: Int32Array;
+  readonly blocks: Float64Array;
+  readonly bytes: readonly number[];
+  readonly functions: readonly NativeFunction[];
+}
+
+/** A limit of lengths in elements. */
+const LONGEST = 2 ** 31;
+
+/** Checks instructions, and that the operands' sizes in the blocks match the slots. */
+class Checker {
+  /** The places of operands' sizes in the blocks. */
+  readonly sizePlaces = new Set<number>();
+  private readonly reader: Words;
+
+  constructor(
+    private readonly given: Instructions,
+    private readonly fail: Fail,
+  ) {
+    this.reader = new Words(given.words, fail);
+  }
+
+  /** Returns the number of instructions. */
+  checkAll(): number {
+    let count = 0;
+    for (; !this.reader.isAtEnd; count++) this.checkNext();
+    return count;
+  }
+
+  private checkNext(): void {
+    const code = this.reader.next(4);
+    if (code === 0) this.checkCall();
+    else if (code === 1) this.checkComparison();
+    else if (code === 2) this.checkFused();
+    else this.checkProduct();
+  }
+
+  private checkCall(): void {
+    const { operands, length } = this.nextBlock();
+    const rows = Math.max(this.reader.next(1 << 24), 1);
+    const stride = length + operands;
+    const start = this.nextStart(stride * rows);
+    for (let row = 0; row < rows; row++)
+      for (let at = 0; at < operands; at++) this.checkSize(start + row * stride + length + at, this.nextSlot(-1));
+  }
+
+  /** Checks the comparison of two slots' contents. */
+  private checkComparison(): void {
+    const [first, second] = [this.nextSlot(0), this.nextSlot(0)];
+    const length = this.reader.next(LONGEST);
+    const { bytes } = this.given;
+    if (length > bytes[first] || length > bytes[second]) this.fail("a check reads outside of its memory");
+  }
+
+  /** Checks a chain of calls that runs tile by tile, whose results may be in local buffers. */
+  private checkFused(): void {
+    const { reader } = this;
+    const [calls] = [reader.next(1 << 20), reader.next(LONGEST), reader.next(1 << 20, 1), reader.next(1 << 20, 1)];
+    const locals = reader.next(1 << 10);
+    for (let at = 0; at < calls; at++) {
+      const { operands, length } = this.nextBlock();
+      const start = this.nextStart(length + operands);
+      reader.next(length);
+      for (let operand = 0; operand < operands; operand++) {
+        const isLocal = reader.next(2) === 1;
+        const place = isLocal ? reader.next(locals) : this.nextSlot(-1);
+        if (!isLocal) this.checkSize(start + length + operand, place);
+        for (const most of [length, 1 << 20]) reader.next(most);
+      }
+    }
+  }
+
+  private checkProduct(): void {
+    const { operands, length } = this.nextBlock();
+    const start = this.nextStart(length + operands);
+    for (let at = 0; at < operands; at++) this.checkSize(start + length + at, this.nextSlot(-1));
+    this.checkFused();
+  }
+
+  /** Reads a function's index. Returns its number of operands and the doubles of its block. */
+  private nextBlock(): { readonly operands: number; readonly length: number } {
+    const { blockBytes, operands } = this.given.functions[this.reader.next(this.given.functions.length)];
+    return { operands, length: blockBytes / 8 };
+  }
+
+  private nextStart(doubles: number): number {
+    return this.reader.next(this.given.blocks.length - doubles + 1);
+  }
+
+  private nextSlot(least: number): number {
+    return this.reader.next(this.given.bytes.length, least);
+  }
+
+  private checkSize(place: number, slot: number): void {
+    this.sizePlaces.add(place);
+    const size = this.given.blocks[place];
+    const most = slot < 0 ? -1 : this.given.bytes[slot];
+    if (slot >= 0 && most < 0) this.fail("an instruction uses an unused slot");
+    if (!(slot < 0 ? size === -1 : Number.isInteger(size) && size >= 0 && size <= most))
+      this.fail("the size of an operand is outside its memory");
+  }
+}
+
 /**
  * Checks that the operands' sizes in the blocks match the slots, and that random numbers don't replace them.
  * Returns the number of instructions.
  */
-export function checkInstructions(
-  { words, blocks }: { readonly words: Int32Array; readonly blocks: Float64Array },
-  {
-    bytes,
-    functions,
-    draws,
-  }: {
-    readonly bytes: readonly number[];
-    readonly functions: readonly NativeFunction[];
-    readonly draws: SavedJson["draws"];
-  },
-  fail: Fail,
-): number {
-  const sizePlaces = new Set<number>();
-  const reader = new Words(words, fail);
-  const limit = 2 ** 31;
-  const checkSize = (place: number, slot: number) => {
-    sizePlaces.add(place);
-    const size = blocks[place];
-    const most = slot < 0 ? -1 : bytes[slot];
-    if (slot >= 0 && most < 0) fail("an instruction uses an unused slot");
-    if (!(slot < 0 ? size === -1 : Number.isInteger(size) && size >= 0 && size <= most))
-      fail("the size of an operand is outside its memory");
-  };
-  const blockOf = (rows: number) => {
-    const { blockBytes, operands } = functions[reader.next(functions.length)];
-    return { operands, length: blockBytes / 8, doubles: (blockBytes / 8 + operands) * Math.max(rows, 1) };
-  };
-  const startOf = (doubles: number) => reader.next(blocks.length - doubles + 1);
-  const call = () => {
-    const ordinal = blockOf(1);
-    const rows = reader.next(1 << 24);
-    const stride = ordinal.length + ordinal.operands;
-    const start = startOf(stride * Math.max(rows, 1));
-    for (let row = 0; row < Math.max(rows, 1); row++)
-      for (let at = 0; at < ordinal.operands; at++)
-        checkSize(start + row * stride + ordinal.length + at, reader.next(bytes.length, -1));
-  };
-  const product = () => {
-    const { operands, length, doubles } = blockOf(1);
-    const start = startOf(doubles);
-    for (let at = 0; at < operands; at++) checkSize(start + length + at, reader.next(bytes.length, -1));
-    fused();
-  };
-  const fused = () => {
-    const [calls] = [reader.next(1 << 20), reader.next(limit), reader.next(1 << 20, 1), reader.next(1 << 20, 1)];
-    const locals = reader.next(1 << 10);
-    for (let at = 0; at < calls; at++) {
-      const { operands, length, doubles } = blockOf(1);
-      const start = startOf(doubles);
-      reader.next(length);
-      for (let operand = 0; operand < operands; operand++) {
-        const isLocal = reader.next(2) === 1;
-        const place = reader.next(isLocal ? locals : bytes.length, isLocal ? 0 : -1);
-        if (!isLocal) checkSize(start + length + operand, place);
-        for (const most of [length, 1 << 20]) reader.next(most);
-      }
-    }
-  };
-  let count = 0;
-  for (; !reader.isAtEnd; count++) {
-    const code = reader.next(4);
-    if (code === 0) call();
-    else if (code === 3) product();
-    else if (code === 2) fused();
-    else {
-      const [first, second] = [reader.next(bytes.length), reader.next(bytes.length)];
-      const length = reader.next(limit);
-      if (length > bytes[first] || length > bytes[second]) fail("a check reads outside of its memory");
-    }
-  }
+export function checkInstructions(given: Instructions, draws: SavedJson["draws"], fail: Fail): number {
+  const checker = new Checker(given, fail);
+  const count = checker.checkAll();
+  const { sizePlaces } = checker;
   for (const { places } of draws)
     for (const place of places)
       if (sizePlaces.has(place) || sizePlaces.has(place + 1)) fail("a random number replaces the size of an operand");

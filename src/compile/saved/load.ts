@@ -158,7 +158,8 @@ class LoadedCalls {
     this.result = withValues(checkTree(this.json.result, leafOf, fail), (leaf) => leaf);
     const bytes = slotBytes(this.json, sizes, fail);
     const functions = Object.values(nativeTables().functions).sort((a, b) => a.ordinal - b.ordinal);
-    this.instructions = checkInstructions(this, { bytes, functions, draws: this.json.draws }, fail);
+    const given = { words: this.words, blocks: this.blocks, bytes, functions };
+    this.instructions = checkInstructions(given, this.json.draws, fail);
     this.contents = this.json.results.map(({ hasContents, bytes: count }, at) => {
       const contents = hasContents ? bytesAt(`result.${at}`) : null;
       return contents && contents.length > count ? fail("a result is larger than its memory") : contents;

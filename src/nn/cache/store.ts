@@ -15,6 +15,7 @@ import { packQ8Into } from "../../quant/pack_q8.ts";
 import { ofParts } from "../../quant/parts.ts";
 import { quantizeGgml } from "../../quant/quantize.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { keep, tidy } from "../../tensor/tidy.ts";
 
@@ -36,7 +37,7 @@ export const cacheFormats = ["float16", "q8_0"] as const;
 export type CacheFormat = (typeof cacheFormats)[number];
 
 /** @internal Shape and dtype of the tensors to store; the number of tokens is ignored. */
-export type Like = Pick<Tensor, "shape" | "dtype">;
+export type Like = Pick<Tensor, "dtype"> & { readonly shape: Shape };
 
 /** How keys or values are stored. */
 interface Coding {

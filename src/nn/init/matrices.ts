@@ -59,7 +59,7 @@ export function dirac_<T extends Tensor>(tensor: T, ...options: Given<{ groups?:
 export function dirac_(...values: unknown[]): Tensor {
   const { x, groups } = diracParameters(values);
   checkRank("init.dirac_", x, [3, 5]);
-  const [outputs, inputs, ...kernel] = x.shape as [number, number, ...number[]];
+  const [outputs, inputs, ...kernel] = x.shape;
   if (outputs % groups !== 0)
     throw new ArgumentError(
       "init.dirac_",

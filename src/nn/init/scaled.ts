@@ -31,7 +31,7 @@ function fansOf(operation: string, x: Tensor): { fanIn: number; fanOut: number }
       "wrongRank",
       `expected a weight [outputs, inputs, …], got ${x.describe()}; initialize it with uniform_ or normal_`,
     );
-  const [outputs, inputs, ...kernel] = x.shape as [number, number, ...number[]];
+  const [outputs, inputs, ...kernel] = x.shape;
   const field = kernel.reduce((product, size) => product * size, 1);
   return { fanIn: inputs * field, fanOut: outputs * field };
 }

@@ -59,7 +59,9 @@ export class Embedding<out D extends FloatDType = FloatDType> extends Module<[in
   }
 
   /** @param indices integers, [...] @returns [..., width] @throws {ArgumentError} for an index out of range. */
-  override forward(indices: Tensor): Tensor<D> {
+  override forward<R extends D = D>(indices: Tensor): Tensor<NoInfer<R>>;
+  override forward(indices: Tensor): Tensor;
+  override forward(indices: Tensor): Tensor {
     return embedding(indices, this.weight, { paddingIndex: this.paddingIndex });
   }
 
@@ -145,7 +147,9 @@ export class EmbeddingBag<out D extends FloatDType = FloatDType> extends Module<
   }
 
   /** @param indices [bags, size], or [count] with `offsets` @returns [bags, width] */
-  override forward(indices: Tensor, inputs: EmbeddingBagInputs = {}): Tensor<D> {
+  override forward<R extends D = D>(indices: Tensor, inputs?: EmbeddingBagInputs): Tensor<NoInfer<R>>;
+  override forward(indices: Tensor, inputs?: EmbeddingBagInputs): Tensor;
+  override forward(indices: Tensor, inputs: EmbeddingBagInputs = {}): Tensor {
     const { mode, includeLastOffset, paddingIndex } = this;
     const options = reading("EmbeddingBag", () => ({ ...inputs, mode, includeLastOffset, paddingIndex }));
     return embeddingBag(indices, this.weight, options);

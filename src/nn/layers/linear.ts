@@ -56,7 +56,9 @@ export class Linear<out D extends FloatDType = FloatDType> extends Module<[x: Te
   }
 
   /** @param x [..., inputs] @returns [..., outputs] */
-  override forward(x: Tensor): Tensor<D> {
+  override forward<R extends D = D>(x: Tensor): Tensor<NoInfer<R>>;
+  override forward(x: Tensor): Tensor;
+  override forward(x: Tensor): Tensor {
     return linear(x as Tensor<D>, this.weight, this.bias);
   }
 

@@ -84,7 +84,9 @@ export class LayerNorm<out D extends FloatDType = FloatDType>
   }
 
   /** @param x [..., ...normalizedShape] @returns the same shape */
-  override forward(x: Tensor): Tensor<D> {
+  override forward<R extends D = D>(x: Tensor): Tensor<NoInfer<R>>;
+  override forward(x: Tensor): Tensor;
+  override forward(x: Tensor): Tensor {
     return layerNorm(x as Tensor<D>, this.options());
   }
 
@@ -154,7 +156,9 @@ export class RMSNorm<out D extends FloatDType = FloatDType>
   }
 
   /** @param x [..., ...normalizedShape] @returns the same shape */
-  override forward(x: Tensor): Tensor<D> {
+  override forward<R extends D = D>(x: Tensor): Tensor<NoInfer<R>>;
+  override forward(x: Tensor): Tensor;
+  override forward(x: Tensor): Tensor {
     return rmsNorm(x as Tensor<D>, this.options());
   }
 

@@ -13,16 +13,31 @@ interface Keeping {
 }
 
 /** The result type of such a step. Those with weights, such as convolutions, accept floats only. */
-type Kept<S extends Keeping, X extends Tensor> =
+type Kept<S, X extends Tensor> =
   X extends Tensor<FloatDType> ? X : S extends { readonly weight: Tensor | null } ? Tensor<FloatDType> : Tensor;
+
+/**
+ * The result type of a module with input X. Layers have two overloads, of which only the first knows the dtype: it
+ * accepts any tensor (`Linear`), or keeps the dtype of floats. Nothing is inferred for it if there is one signature.
+ */
+type AfterModule<S extends Module<[x: Tensor], Tensor>, X extends Tensor> = S["forward"] extends {
+  (x: infer Taken): infer First;
+  (x: Tensor): unknown;
+}
+  ? unknown extends First
+    ? S extends Keeping
+      ? Kept<S, X>
+      : ReturnType<S["forward"]>
+    : Tensor extends Taken
+      ? Extract<First, Tensor>
+      : Kept<S, X>
+  : Tensor;
 
 /** The result type of a step with input X. Operations such as `relu` keep its dtype. */
 type After<S, X extends Tensor> = S extends { readonly method: "same" }
   ? X
   : S extends Module<[x: Tensor], Tensor>
-    ? S extends Keeping
-      ? Kept<S, X>
-      : ReturnType<S["forward"]>
+    ? AfterModule<S, X>
     : S extends (x: Tensor) => Tensor
       ? ReturnType<S>
       : Tensor;

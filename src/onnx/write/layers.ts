@@ -257,7 +257,7 @@ const attention: Writer = (recorder, call) => {
 
 /** Repeats each head of keys or values for the heads of queries that share it. */
 function ofEachHead(recorder: Recorder, x: Tensor, q: Tensor): string {
-  const [batch, heads, length, width] = x.shape as [number, number, number, number];
+  const [batch, heads, length, width] = x.shape;
   const count = q.shape[1] / heads;
   if (count === 1) return recorder.name(x);
   const apart = recorder.node("Unsqueeze", [recorder.name(x), recorder.numbers([2], [1], "int64")]);

@@ -239,7 +239,7 @@ type WindowAttributes = Record<"kernel" | "dilation" | "padding" | "stride" | "o
 /** The adjoint of windows: overlapping elements are added. */
 const fold: Writer = (recorder, { inputs: [x], outputs: [y], attributes }) => {
   const { kernel, dilation, padding, stride, output } = attributes as WindowAttributes;
-  const [images, channels] = x.shape as [number, number];
+  const [images, channels] = x.shape;
   const area = (list: readonly number[]) => list.reduce((product, each) => product * each, 1);
   const graph = new Formulas(recorder, x.dtype);
   const columns = graph.reshape(recorder.name(x), [images, channels * area(kernel), area(output)]);

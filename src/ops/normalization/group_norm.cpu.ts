@@ -27,6 +27,13 @@ interface GroupNormAttributes {
   readonly hasBias: boolean;
 }
 
+/** Returns the fields that both calls have: the dtype and the sizes of x, and the offsets of the operands. */
+function layoutOf(x: Tensor, operands: readonly (Tensor | undefined)[]) {
+  const [batch, channels] = x.shape;
+  const offsets = operands.map((each) => each?.offset ?? 0);
+  return { dtype: x.dtype, batch, channels, inner: x.size / (batch * channels), offsets };
+}
+
 const groupNormCall = cpuCall(
   "groupNorm",
   {
@@ -47,10 +54,7 @@ const groupNormCpu: Implementation<GroupNormAttributes, readonly [Tensor, ...Ten
   run({ operation, inputs: [x, ...vectors], outputs: [result], attributes }) {
     const { hasWeight, hasBias } = attributes;
     const operands = [x, hasWeight ? vectors[0] : undefined, hasBias ? vectors[vectors.length - 1] : undefined, result];
-    const [batch, channels] = x.shape as [number, number];
-    const offsets = operands.map((each) => each?.offset ?? 0);
-    const block = { ...attributes, dtype: x.dtype, batch, channels, inner: x.size / (batch * channels), offsets };
-    groupNormCall(operation, block, operands);
+    groupNormCall(operation, { ...attributes, ...layoutOf(x, operands) }, operands);
   },
 };
 
@@ -80,10 +84,7 @@ type GradientAttributes = Omit<GroupNormAttributes, "hasBias">;
 const groupNormGradientCpu: Implementation<GradientAttributes, readonly Tensor[], [Tensor, Tensor, Tensor]> = {
   run({ operation, inputs: [x, gradient, weight], outputs, attributes }) {
     const operands = [x, gradient, weight, ...outputs];
-    const [batch, channels] = x.shape as [number, number];
-    const offsets = operands.map((each) => each?.offset ?? 0);
-    const block = { ...attributes, dtype: x.dtype, batch, channels, inner: x.size / (batch * channels), offsets };
-    groupNormGradientCall(operation, block, operands);
+    groupNormGradientCall(operation, { ...attributes, ...layoutOf(x, operands) }, operands);
   },
 };
 

@@ -96,7 +96,7 @@ const instanceNormParameters = parameters("instanceNorm", { x: operand(aTensor),
  * statistics over the batch.
  */
 function withRunning(x: Tensor, { useInputStats, momentum, eps, ...vectors }: Parsed<typeof statistics>): Tensor {
-  const [batch, channels, ...rest] = x.shape as [number, number, ...number[]];
+  const [batch, channels, ...rest] = x.shape;
   const ofEach = (vector: Tensor | undefined): Tensor | undefined => vector && repeat(vector, [batch]);
   const [runningMean, runningVar] = noGrad(() => [ofEach(vectors.runningMean), ofEach(vectors.runningVar)]);
   const repeated = { runningMean, runningVar, weight: ofEach(vectors.weight), bias: ofEach(vectors.bias) };

@@ -44,7 +44,7 @@ const gridCall = cpuCall(
 const gridCpu: Implementation<GridAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ operation, inputs: [x, grid], outputs: [result], attributes }) {
     const operands = [x, grid, result];
-    const [batch, channels, height, width] = x.shape as [number, number, number, number];
+    const [batch, channels, height, width] = x.shape;
     const places = elementCount(grid.shape.slice(1, -1));
     const offsets = operands.map(({ offset }) => offset);
     gridCall(operation, { ...attributes, dtype: x.dtype, batch, channels, height, width, places, offsets }, operands);
@@ -70,7 +70,7 @@ export const fusesGrid = (x: Tensor, grid: Tensor, mode: string): boolean =>
 /** Samples images [batch, channels, height, width] at a grid [batch, …, 2]. */
 export function sampledImages(x: Tensor, grid: Tensor, attributes: GridAttributes): Tensor {
   const wide = accumulationDType(x.dtype);
-  const [batch, channels] = x.shape as [number, number];
+  const [batch, channels] = x.shape;
   const shape = [batch, channels, ...grid.shape.slice(1, -1)];
   const inputs = [x, grid].map((each) => contiguous(toDType(each, wide)));
   return toDType(execute(gridPrimitive, inputs, shape, wide, attributes, "gridSample"), x.dtype);

@@ -115,7 +115,7 @@ interface Tap {
 
 function sampled(x: Tensor, grid: Tensor, options: Options): Tensor {
   const wide = accumulationDType(x.dtype);
-  const [batch, channels, ...sizes] = x.shape as [number, number, ...number[]];
+  const [batch, channels, ...sizes] = x.shape;
   const places = grid.shape.slice(1, -1);
   const count = elementCount(places);
   const wideGrid = toDType(grid, wide);

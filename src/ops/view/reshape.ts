@@ -82,7 +82,10 @@ function inferOpenSize(x: Tensor, shape: Shape): Shape {
  * @internal Returns the strides of a view with another shape, or null if it requires a copy. Axes that are contiguous
  * in memory are merged into runs, and each run is split into new axes.
  */
-export function viewStrides(x: Pick<Tensor, "shape" | "strides">, shape: Shape): readonly number[] | null {
+export function viewStrides(
+  x: { readonly shape: Shape; readonly strides: readonly number[] },
+  shape: Shape,
+): readonly number[] | null {
   if (isRowMajor(x.shape, x.strides)) return frozenRowMajor(freezeList(shape));
   const [target, strides] = [plainList(shape), plainList(x.strides)];
   const axes = plainList(x.shape).flatMap((size, axis) => (size === 1 ? [] : [{ size, stride: strides[axis] }]));

@@ -183,7 +183,7 @@ function changed(name: GgufName, other: string, x: Tensor, config: Config): Tens
 
 /** `LlamaModel.permute`: interleaves the rows of the two halves of each head. */
 function permuted(x: Tensor, heads: number): Tensor {
-  const [rows, ...others] = x.shape as [number, ...number[]];
+  const [rows, ...others] = x.shape;
   const halves = reshape(x, [heads, 2, rows / heads / 2, ...others]);
   return reshape(contiguous(transpose(halves, 1, 2)), [rows, ...others]);
 }

@@ -225,7 +225,7 @@ export function modelOf(name: GgufRowName): Decoder {
 
 /** `LlamaModel.permute`: interleaves the rows of the two halves of each head. */
 function permuted(x: Tensor, headWidth: number): Tensor {
-  const [rows, ...others] = x.shape as [number, ...number[]];
+  const [rows, ...others] = x.shape;
   const halves = reshape(x, [rows / headWidth, 2, headWidth / 2, ...others]);
   return reshape(contiguous(transpose(halves, 1, 2)), [rows, ...others]);
 }

@@ -52,7 +52,7 @@ export function greedy(
 ): number[][] {
   const { padding, useCache } = options;
   using cache = model.newCache();
-  const [batch] = prompt.shape as [number];
+  const [batch] = prompt.shape;
   const rows = Array.from({ length: batch }, (_, row) => numbers(prompt.narrow(0, row, 1)));
   const found = rows.map((): number[] => []);
   let input = prompt;

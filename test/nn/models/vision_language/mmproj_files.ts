@@ -68,7 +68,7 @@ function tensorOf(x: Tensor, { rows, frame, heads, plus }: Made): Tensor {
   if (frame !== undefined) return contiguous(x.select(2, frame));
   if (plus !== undefined) return add(x, plus);
   if (heads === undefined) return x;
-  const [outputs, inputs] = x.shape as [number, number];
+  const [outputs, inputs] = x.shape;
   const halves = reshape(x, [heads, 2, outputs / heads / 2, inputs]);
   return contiguous(reshape(transpose(halves, 1, 2), [outputs, inputs]));
 }
