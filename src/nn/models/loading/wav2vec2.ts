@@ -1,10 +1,10 @@
 /** Opens the folder of a {@link Wav2Vec2} model: wav2vec2, HuBERT or WavLM with a CTC head. */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tupleOf } from "../../../core/tuples.ts";
 import { recordIn } from "../../../core/values.ts";
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
-import { openFor } from "../../../io/safetensors/open.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { mul } from "../../../ops/elementwise/arithmetic.ts";
 import { div } from "../../../ops/elementwise/division.ts";
@@ -19,6 +19,7 @@ import { checkKeys, hasNoEffectAnywhere } from "./config_fields.ts";
 import { encoderActivation } from "./encoder/activations.ts";
 import { generationOf, settingsIn } from "./generation.ts";
 import type { Place } from "./names.ts";
+import { openWeights } from "./open_weights.ts";
 import type { Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { Settings } from "./settings.ts";
@@ -112,17 +113,17 @@ const notes: ReadonlySet<string> = new Set([
  * Opens the folder of a CTC model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
  * unsupported settings.
  */
-export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object): Opened {
+export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object, prefix: string): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const description = describe(name, settings);
   const symbols = ctcSettingsOf(path, description);
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     return {
       places: placesOf(description),
       style: "huggingFace",
       generation: generationOf(path),
-      source: withWholePositions(file, sourceOf(file, settings), name),
+      source: withWholePositions(file, sourceOf(file, settings)),
       config: recordIn(config),
       chatTemplate: undefined,
       newModel: (options) => Object.assign(new Wav2Vec2(description, options), { settings: symbols }),
@@ -253,27 +254,21 @@ function contentOf(value: unknown): string | undefined {
  *
  * Source: T. Salimans and D. Kingma, "Weight Normalization", 2016, equation 2.
  */
-function withWholePositions(file: SafetensorsReader, source: WeightSource, name: Wav2Vec2Name): WeightSource {
-  const whole = `${name}.${positionsName}.weight`;
+function withWholePositions(file: SafetensorsReader, source: WeightSource): WeightSource {
   const isNeutral = (key: string) => key.endsWith("masked_spec_embed") || (source.isNeutral?.(key) ?? false);
-  const pairs = [
-    ["parametrizations.weight.original0", "parametrizations.weight.original1"],
-    ["weight_g", "weight_v"],
-  ].map((pair) =>
-    tupleOf(
-      pair.map((end) => `${name}.${positionsName}.${end}`),
-      2,
-    ),
-  );
-  const pair = pairs.find(([g, v]) => file.has(g) && file.has(v));
-  if (!pair) return { ...source, isNeutral };
-  const [g, v] = pair;
+  const norm = /^(.*pos_conv_embed\.conv)\.(?:parametrizations\.weight\.original0|weight_g)$/;
+  const g = source.names.find((name) => norm.test(name));
+  if (g === undefined) return { ...source, isNeutral };
+  const v = g.replace(/original0$/, "original1").replace(/weight_g$/, "weight_v");
+  const whole = `${norm.exec(g)![1]}.weight`;
   return {
     ...source,
     isNeutral,
     names: [...source.names.filter((key) => key !== g && key !== v), whole],
     has: (key) => key === whole || source.has(key),
-    describe: (key) => (key === whole ? { ...source.describe(v), isComputed: true } : source.describe(key)),
+    // in float32, because a product of rounded weights would be rounded again
+    describe: (key) =>
+      key === whole ? { ...source.describe(v), dtype: "float32", isComputed: true } : source.describe(key),
     read: (key) => (key === whole ? wholeWeight(file.tensor(g), file.tensor(v)) : source.read(key)),
   };
 }
@@ -281,11 +276,11 @@ function withWholePositions(file: SafetensorsReader, source: WeightSource, name:
 function wholeWeight(norms: Tensor, directions: Tensor): Tensor {
   return tidy(() => {
     const [g, v] = tupleOf(
-      [norms, directions].map((x) => toDType(x, "float32")),
+      [norms, directions].map((x) => toDType(x, "float64")),
       2,
     );
     const lengths = sqrt(sum(mul(v, v), { dim: [0, 1], keepdim: true }));
-    return toDType(mul(v, div(g, lengths)), directions.dtype);
+    return toDType(mul(v, div(g, lengths)), "float32");
   });
 }
 
