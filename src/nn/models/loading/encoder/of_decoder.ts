@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
-import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { DecoderDescription } from "../../decoder/description.ts";
 import type { EncoderDescription } from "../../encoder/description.ts";
 import { Encoder } from "../../encoder/encoder.ts";
@@ -47,7 +47,7 @@ export function openSentenceDecoder(
   prefix: string,
 ): Opened {
   // load the small files first, so that their errors appear before the weights are read
-  const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
+  const tokenizer = hasTokenizer(path) ? loadTokenizer(path) : undefined;
   const sentence = loadSentenceHead(path, description.width);
   const head = sentence ? undefined : decoderHeadOf(settings);
   const labels = head && labelsOf(settings, head);

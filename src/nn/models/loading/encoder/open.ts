@@ -1,9 +1,8 @@
 /** Opens the folder of an encoder. */
 
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
-import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import { Encoder } from "../../encoder/encoder.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
 import { openWeights } from "../open_weights.ts";
@@ -30,7 +29,7 @@ export function openEncoder(path: string, type: EncoderName, config: object, pre
   const described = describeEncoder(name, settings);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   // before the weights, so that errors appear immediately
-  const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
+  const tokenizer = hasTokenizer(path) ? loadTokenizer(path) : undefined;
   const sentence = isForTexts ? loadSentenceHead(path, described.description.width) : undefined;
   // Configs of sentence-transformers often name the head of the model that they were made from, whose weights the files
   // lack.
