@@ -298,6 +298,7 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized/model.ts";
+export { type ClassifyAudioOptions, classifyAudio } from "./speech/classify_audio.ts";
 export { type LogMelOptions, logMelFeatures } from "./speech/features.ts";
 export { formatTranscription, type TranscriptFormat } from "./speech/format.ts";
 export type { TranscribeOptions } from "./speech/options.ts";

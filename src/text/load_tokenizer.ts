@@ -13,13 +13,15 @@ import { packedPath, readPacked, writePacked } from "./packed/cache.ts";
 import { PretrainedTokenizer } from "./pretrained_tokenizer.ts";
 import { ofSentencePiece, sentencePieceFolder } from "./sentencepiece/folder.ts";
 import type { TokenizerConfig, TokenizerJson } from "./tokenizer_file.ts";
+import { vocabularyIn } from "./vocabulary_folder.ts";
 
 const readPath = parameters("loadTokenizer", { path: operand(aPath) });
 
 /**
  * Loads the tokenizer of a model, from a folder with `tokenizer.json` and optionally `tokenizer_config.json`, or from
  * the metadata of a GGUF file. A folder without `tokenizer.json` may have the SentencePiece files of Marian, M2M100,
- * mBART-50, T5 or mT5.
+ * mBART-50, XLM-RoBERTa, T5 or mT5, `vocab.txt` of BERT or MPNet, or `vocab.json` and `merges.txt` of GPT-2, RoBERTa,
+ * BART or Qwen2.
  *
  * @param path a folder, or a `.gguf` file; or `owner/name` for a model that `orchard pull` or `nn.loadModel` downloaded
  *
@@ -45,15 +47,25 @@ export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
 
 /** @internal Whether a folder has the files of a tokenizer. */
 export const hasTokenizer = (folder: string): boolean =>
-  existsSync(join(folder, "tokenizer.json")) || sentencePieceFolder(folder) !== undefined;
+  existsSync(join(folder, "tokenizer.json")) ||
+  sentencePieceFolder(folder) !== undefined ||
+  vocabularyIn(folder, configOf(folder)) !== undefined;
 
 /** Loads from a folder. A large vocabulary is packed at the first load, and then read from the user's cache. */
 function ofFolder(folder: string, name: string): PretrainedTokenizer {
   const path = join(folder, "tokenizer.json");
   const vocabulary = existsSync(path) ? undefined : sentencePieceFolder(folder);
   if (vocabulary) return ofSentencePiece(folder, name, vocabulary);
-  const contents = readContents(path);
   const config = configOf(folder);
+  const json = existsSync(path) ? undefined : vocabularyIn(folder, config);
+  if (json) return new PretrainedTokenizer(json, { config, name });
+  return ofFile(folder, name, config);
+}
+
+/** Loads from the `tokenizer.json` of a folder. */
+function ofFile(folder: string, name: string, config: TokenizerConfig): PretrainedTokenizer {
+  const path = join(folder, "tokenizer.json");
+  const contents = readContents(path);
   const place = packedPath(contents);
   const packed = place === undefined ? undefined : readPacked(place);
   if (packed) return new PretrainedTokenizer(packed.json, { config, name, packed: packed.packed });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
 import {
   adapter,
+  audioClassifier,
   type Call,
   type Calls,
   ctc,
@@ -492,6 +493,7 @@ export const nnCalls: Calls = {
       },
     ],
   ],
+  classifyAudio: [nn.classifyAudio as Call, () => [audioClassifier, [zeros([4000])], { sampleRate: 8000 }]],
   transcribeStream: [
     nn.transcribeStream as Call,
     () => [

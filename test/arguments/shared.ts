@@ -66,6 +66,7 @@ export const encoders = {
 
 export const whisper = await smallWhisper();
 export const ctc = await smallCtc();
+export const audioClassifier = await smallCtc(true);
 export const transcript = { text: "a", language: "en", task: "transcribe", duration: 1, segments: [] } as const;
 export const encoderDecoder = await smallEncoderDecoder();
 

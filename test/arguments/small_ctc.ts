@@ -26,10 +26,12 @@ const both = (name: string, rows: number, columns: number) => ({
 const norm = (name: string) => ({ [`${name}.weight`]: ones([WIDTH]), [`${name}.bias`]: zeros([WIDTH]) });
 const linear = (name: string) => both(name, WIDTH, WIDTH);
 
-export async function smallCtc(): Promise<nn.Wav2Vec2> {
+/** @param isClassifier whether the head is a classifier of two labels */
+export async function smallCtc(isClassifier = false): Promise<nn.Wav2Vec2> {
   const folder = testFolder("small_ctc");
   const write = (name: string, value: unknown) => Bun.write(join(folder.path, name), JSON.stringify(value));
-  await write("config.json", config);
+  const head = { architectures: ["Wav2Vec2ForSequenceClassification"], classifier_proj_size: WIDTH };
+  await write("config.json", { ...config, ...(isClassifier && head) });
   await write("vocab.json", { "<pad>": 0, "|": 1, A: 2 });
   const [body, block] = ["wav2vec2", "wav2vec2.encoder.layers.0"];
   await io.saveSafetensors(join(folder.path, "model.safetensors"), {
@@ -45,7 +47,7 @@ export async function smallCtc(): Promise<nn.Wav2Vec2> {
     ...Object.assign({}, ...["q", "k", "v", "out"].map((part) => linear(`${block}.attention.${part}_proj`))),
     ...linear(`${block}.feed_forward.intermediate_dense`),
     ...linear(`${block}.feed_forward.output_dense`),
-    ...both("lm_head", 3, WIDTH),
+    ...(isClassifier ? { ...linear("projector"), ...both("classifier", 2, WIDTH) } : both("lm_head", 3, WIDTH)),
   });
   return (await nn.loadModel<nn.Wav2Vec2>(folder.path)).model;
 }

@@ -11,9 +11,31 @@ import { formatMetadata } from "../format.ts";
 import { brief, isJsonObject, type Json, parseJson } from "../json.ts";
 import { SafetensorsFile, type SafetensorsReader, type TensorInfo } from "./file.ts";
 
+/** The names of shards: `model-00001-of-00002.safetensors`. */
+const SHARD = /^(.+)-(\d{5})-of-(\d{5})\.safetensors$/;
+
+/**
+ * @internal Returns the names that are those of shards of one model, in order; empty if there are none.
+ *
+ * @throws {FileFormatError} `missingShard` for shards that are not complete.
+ */
+export function shardsIn(operation: string, folder: string, files: readonly string[]): string[] {
+  const found = files.filter((name) => SHARD.test(name)).toSorted();
+  const [, stem = "", , count = "0"] = SHARD.exec(found[0] ?? "") ?? [];
+  const shardAt = (at: number) => `${stem}-${`${at + 1}`.padStart(5, "0")}-of-${count}.safetensors`;
+  const wanted = Array.from({ length: Math.min(Number(count), MOST_SHARDS) }, (_, at) => shardAt(at));
+  const missing = wanted.filter((name) => !found.includes(name));
+  if (missing.length === 0 && found.length === wanted.length) return found;
+  const problem = missing.length > 0 ? `it lacks ${missing.slice(0, 3).join(", ")}` : "it has shards of several models";
+  throw new FileFormatError(operation, "missingShard", folder, `${problem}, and an index (${found[0]} is there)`);
+}
+
+const MOST_SHARDS = 10_000;
+
 /**
  * @internal Reads tensors from several files (shards), with an index as Hugging Face writes it:
- * `{ "metadata": …, "weight_map": { name: file } }`. A shard is opened when its first tensor is loaded.
+ * `{ "metadata": …, "weight_map": { name: file } }`. A shard is opened when its first tensor is loaded. Without an
+ * index, the headers of the given shards are read.
  */
 export class ShardedSafetensors implements SafetensorsReader {
   readonly metadata: Readonly<Record<string, string>>;
@@ -21,10 +43,21 @@ export class ShardedSafetensors implements SafetensorsReader {
   private readonly fileOf: ReadonlyMap<string, string>;
   private readonly files = new Map<string, SafetensorsFile>();
 
+  /**
+   * @param path the index, or the folder of the shards
+   * @param shards the names of the shards, if there is no index
+   */
   constructor(
     readonly path: string,
     private readonly operation: string,
+    shards?: readonly string[],
   ) {
+    if (shards) {
+      this.fileOf = this.mapOf(shards);
+      this.metadata = {};
+      this.names = [...this.fileOf.keys()];
+      return;
+    }
     const index = this.parse(withFileErrors(operation, path, () => readFileSync(path, "utf8")));
     this.fileOf = this.readMap(index["weight_map"]);
     this.metadata = toStrings(index["metadata"]);
@@ -79,10 +112,29 @@ export class ShardedSafetensors implements SafetensorsReader {
   private fileWith(name: string): SafetensorsFile {
     const file = this.fileOf.get(name);
     if (file !== undefined)
-      return getOrMake(this.files, file, () => new SafetensorsFile(join(dirname(this.path), file), this.operation));
+      return getOrMake(this.files, file, () => new SafetensorsFile(join(this.folder, file), this.operation));
     const near = nearestName(name, this.names);
     const hint = near === undefined ? `it has ${counted(this.names.length, "other")}` : `did you mean "${near}"?`;
     throw this.fail("missingTensor", `the index has no such tensor; ${hint}`, name);
+  }
+
+  private get folder(): string {
+    return this.path.endsWith(".json") ? dirname(this.path) : this.path;
+  }
+
+  private mapOf(shards: readonly string[]): ReadonlyMap<string, string> {
+    try {
+      return new Map(
+        shards.flatMap((shard) => {
+          const file = new SafetensorsFile(join(this.folder, shard), this.operation);
+          this.files.set(shard, file);
+          return file.names.map((name) => [name, shard] as const);
+        }),
+      );
+    } catch (cause) {
+      this.close();
+      throw cause;
+    }
   }
 
   private parse(text: string): { readonly [key: string]: Json } {

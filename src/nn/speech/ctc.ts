@@ -44,7 +44,10 @@ interface Window {
  * @internal Checks that a CTC model supports the options. @throws {ArgumentError} for a model without symbols, and
  * options that only Whisper has.
  */
-export function checkCtc({ settings }: Wav2Vec2, options: TranscribeSettings): CtcSettings {
+export function checkCtc(
+  { settings, description: { classifier } }: Wav2Vec2,
+  options: TranscribeSettings,
+): CtcSettings {
   const names = ["language", "temperature", "initialPrompt", "maxTokens"] as const;
   const given = [
     ...names.filter((name) => options[name] !== undefined),
@@ -55,6 +58,12 @@ export function checkCtc({ settings }: Wav2Vec2, options: TranscribeSettings): C
       "transcribe",
       "onlyWhisper",
       `${given.join(", ")} requires a Whisper model, got a CTC model, which has one language and task`,
+    );
+  if (classifier)
+    throw new ArgumentError(
+      "transcribe",
+      "otherTask",
+      "expected a Whisper or CTC model, got a classifier; use nn.classifyAudio",
     );
   if (settings) return settings;
   throw new ArgumentError(
@@ -138,11 +147,13 @@ async function framesOf(
 }
 
 /** Returns the samples of a window with mean 0 and variance 1, if the model requires that. */
-function inputOf(samples: Tensor, { start, samples: count }: Window, { normalizes }: CtcSettings): Tensor {
-  const part = narrow(samples, 0, start, count);
-  if (!normalizes) return part;
-  const { variance, mean } = varMean(part, { correction: 0 });
-  return div(add(part, mean, { alpha: -1 }), sqrt(add(variance, VARIANCE_EPS)));
+const inputOf = (samples: Tensor, { start, samples: count }: Window, { normalizes }: CtcSettings): Tensor =>
+  normalizes ? normalizedSamples(narrow(samples, 0, start, count)) : narrow(samples, 0, start, count);
+
+/** @internal Returns samples with mean 0 and variance 1. */
+export function normalizedSamples(samples: Tensor): Tensor {
+  const { variance, mean } = varMean(samples, { correction: 0 });
+  return div(add(samples, mean, { alpha: -1 }), sqrt(add(variance, VARIANCE_EPS)));
 }
 
 /** As in `transformers`' `Wav2Vec2FeatureExtractor`. */

@@ -1,4 +1,4 @@
-/** Reads the recordings of a call of `transcribe`. */
+/** Reads the recordings of a call of `transcribe` or `classifyAudio`. */
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, aPath, either } from "../../core/kinds.ts";
@@ -37,27 +37,27 @@ const anAudio: Kind<Audio> = {
 export const anInput: Kind<AudioInput> = either(aPath, aTensor, anAudio);
 
 /** @internal Returns the samples at 16 kHz: float32 [samples]. */
-export async function samplesOf(input: AudioInput, rate: number): Promise<Tensor> {
-  const given = typeof input === "string" ? await loadAudioFor("transcribe", input) : input;
+export async function samplesOf(input: AudioInput, rate: number, operation = "transcribe"): Promise<Tensor> {
+  const given = typeof input === "string" ? await loadAudioFor(operation, input) : input;
   const { samples, sampleRate } = Tensor.isTensor(given) ? { samples: given, sampleRate: rate } : given;
   if (!speechRate.holds(sampleRate))
     throw new ArgumentError(
-      "transcribe",
+      operation,
       "wrongRate",
       `the audio has ${sampleRate} samples per second; expected ${speechRate.expected}`,
     );
   if (!isFloat(samples.dtype))
-    throw new DTypeError("transcribe", "notFloat", `expected samples to be floats, got ${samples.describe()}`);
+    throw new DTypeError(operation, "notFloat", `expected samples to be floats, got ${samples.describe()}`);
   if (samples.rank !== 1 && samples.rank !== 2)
     throw new ShapeError(
-      "transcribe",
+      operation,
       "wrongShape",
       `expected audio to be [samples] or [channels, samples], got ${samples.describe()}`,
     );
   return noGrad(() =>
     tidy(() => {
       const mono = samples.rank === 2 ? mean(toDType(samples, "float32"), { dim: 0 }) : toDType(samples, "float32");
-      return clone(resampled("transcribe", mono as Tensor, sampleRate, SAMPLE_RATE));
+      return clone(resampled(operation, mono as Tensor, sampleRate, SAMPLE_RATE));
     }),
   );
 }

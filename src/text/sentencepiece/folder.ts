@@ -26,6 +26,8 @@ interface Vocabulary {
   /** The tokens before and after a text. */
   readonly before: readonly string[];
   readonly after: readonly string[];
+  /** The tokens between the texts of a pair. Default: none. */
+  readonly between?: readonly string[];
   /** Whether a text may begin with a language such as `>>de<<`. */
   readonly hasLanguages?: boolean;
 }
@@ -40,6 +42,12 @@ interface Layout {
 const END = "</s>";
 const UNKNOWN = "<unk>";
 const PADDING = "<pad>";
+
+/** Classes and model types with files of the same name. */
+const isOther = /^(albert|xlnet|camembert|pegasus|bigbird|rembert)/i;
+
+/** Returns the `model_type` of a folder. */
+const typeIn = (folder: string): unknown => jsonIn(folder, "config.json")["model_type"];
 
 /** Each layout's files are a condition; the first that applies is used. */
 const layouts: readonly Layout[] = [
@@ -66,17 +74,27 @@ const layouts: readonly Layout[] = [
   {
     files: ["sentencepiece.bpe.model"],
     vocabularyOf({ pieces }, folder, config) {
-      // mBART-50: fairseq's first tokens, then the pieces, languages, and the mask
-      const languages = languagesOf(folder, config);
+      // mBART-50 and XLM-RoBERTa: fairseq's first tokens, then the pieces, languages, and the mask
+      const isRoberta = /^XLMRoberta/.test(String(config["tokenizer_class"])) || typeIn(folder) === "xlm-roberta";
+      const languages = isRoberta ? [] : languagesOf(folder, config);
       const start = ["<s>", PADDING, END, UNKNOWN];
       const tokens = [...start, ...pieces.slice(3).map(({ text }) => text), ...languages, "<mask>"];
       const first = contentOf(config["src_lang"] as string | undefined) ?? "en_XX";
-      return { tokens, added: [...start, ...languages, "<mask>"], before: [first], after: [END] };
+      const added = [...start, ...languages, "<mask>"];
+      if (isRoberta) return { tokens, added, before: ["<s>"], after: [END], between: [END, END] };
+      return { tokens, added, before: [first], after: [END] };
     },
   },
   {
     files: ["spiece.model"],
-    vocabularyOf({ pieces }, _, config) {
+    vocabularyOf({ pieces }, folder, config) {
+      if (isOther.test(`${config["tokenizer_class"] ?? typeIn(folder)}`))
+        throw new FileFormatError(
+          "loadTokenizer",
+          "unsupported",
+          join(folder, "spiece.model"),
+          "only T5's models are supported without tokenizer.json",
+        );
       // T5: `<extra_id_99>` to `<extra_id_0>` follow the pieces
       const isMany = config["tokenizer_class"] === "MT5Tokenizer";
       const count = typeof config["extra_ids"] === "number" ? config["extra_ids"] : isMany ? 0 : 100;
@@ -158,7 +176,7 @@ export function ofSentencePiece(folder: string, name: string, { files, vocabular
 /** Returns the parts of a `tokenizer.json` besides the model. */
 function jsonOf(
   { pieces }: SentencePieceModel,
-  { added, before, after }: Vocabulary,
+  { added, before, after, between = [] }: Vocabulary,
   ids: ReadonlyMap<string, number>,
 ): Omit<TokenizerJson, "model"> {
   const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
@@ -173,7 +191,7 @@ function jsonOf(
     post_processor: {
       type: "TemplateProcessing",
       single: [...first, text("A"), ...last],
-      pair: [...first, text("A"), text("B"), ...last],
+      pair: [...first, text("A"), ...between.map(place), text("B"), ...last],
       special_tokens: Object.fromEntries(
         [...before, ...after].map((token) => [token, { id: token, ids: [ids.get(token)], tokens: [token] }]),
       ),

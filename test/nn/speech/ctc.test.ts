@@ -1,9 +1,9 @@
 /** Compares wav2vec2 and HuBERT with `transformers`: scripts/fixtures/models/ctc.py. */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { backward, mul, nn, noGrad, sum, type Tensor, tensor } from "../../../src/index.ts";
+import { backward, mul, nn, noGrad, sum, tensor } from "../../../src/index.ts";
 import { testFolder } from "../../support/folder.ts";
 import { errorOf, weight } from "../models/weights.ts";
-import { answers, type CtcCase, cases, writeCtcModel } from "./ctc_oracle.ts";
+import { answers, type CtcCase, cases, gradientOf, writeCtcModel } from "./ctc_oracle.ts";
 import { audio } from "./oracle.ts";
 
 const CLOSE = 2e-5;
@@ -53,34 +53,6 @@ describe.each(named)("speech models with CTC: model %d, %s", (at, _, own) => {
     expect(wrong).toEqual([]);
   });
 });
-
-/** Returns the gradient of the parameter with a name of `transformers`. */
-function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
-  const [, layer = "", end = ""] = /^(?:wav2vec2\.|hubert\.|wavlm\.)?(.*?)(?:\.(weight|bias))?$/.exec(name)!;
-  const inBlock: Readonly<Record<string, string>> = {
-    "attention.q_proj": "attention.query",
-    "attention.k_proj": "attention.key",
-    "attention.gru_rel_pos_linear": "attention.distanceGate.projection",
-    "attention.gru_rel_pos_const": "attention.distanceGate.factors",
-    layer_norm: "attentionNorm",
-    "attention.v_proj": "attention.value",
-    "attention.out_proj": "attention.output",
-    "feed_forward.intermediate_dense": "feedForward.up",
-    "feed_forward.output_dense": "feedForward.down",
-    final_layer_norm: "feedForwardNorm",
-  };
-  const path = layer
-    .replace("encoder.layers.0.attention.rel_attn_embed", "distanceEmbedding")
-    .replace(/^encoder\.layers\.(\d+)\.(.*)$/, (_, at, rest) => `blocks.${at}.${inBlock[rest]}`)
-    .replace(/^feature_extractor\.conv_layers\.(\d+)\.conv$/, "convolutions.$1.convolution")
-    .replace(/^feature_extractor\.conv_layers\.(\d+)\.layer_norm$/, "convolutions.$1.norm")
-    .replace("encoder.pos_conv_embed.conv", "positions.convolution")
-    .replace("encoder.layer_norm", "norm")
-    .replace("feature_projection.projection", "projection")
-    .replace("feature_projection.layer_norm", "projectionNorm")
-    .replace("lm_head", "head");
-  return (model.namedModules().get(path) as unknown as Record<string, Tensor>)[end || "weight"].grad!;
-}
 
 test("the names of weight norms in earlier versions are accepted", async () => {
   const older = (key: string) =>
@@ -135,7 +107,7 @@ describe("CTC models have options for times and silence", () => {
   test.each([
     [{ add_adapter: true }, "add_adapter is not a supported setting"],
     [{ adapter_attn_dim: 16 }, "adapter_attn_dim is not a supported setting"],
-    [{ architectures: ["Wav2Vec2Model"] }, "expected architectures to end with ForCTC"],
+    [{ architectures: ["Wav2Vec2Model"] }, "expected architectures to end with ForCTC or ForSequenceClassification"],
     [{ feat_extract_norm: "batch" }, 'expected feat_extract_norm to be "group" or "layer"'],
     [{ unknown_key: 1 }, "unknown_key is not a supported setting"],
   ])("a config with %o is rejected", (changes, message) => {

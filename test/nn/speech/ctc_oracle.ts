@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
-import { io } from "../../../src/index.ts";
+import { io, type nn, type Tensor } from "../../../src/index.ts";
 import { weight } from "../models/weights.ts";
 import type { Recording } from "./oracle.ts";
 
@@ -39,4 +39,33 @@ export async function writeCtcModel(
   });
   const tensors = Object.entries(own.shapes).map(([key, shape]) => [rename(key), weight(key, shape)] as const);
   await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
+}
+
+/** Returns the gradient of the parameter with a name of `transformers`. */
+export function gradientOf(model: nn.Wav2Vec2, name: string): Tensor {
+  const [, layer = "", end = ""] = /^(?:wav2vec2\.|hubert\.|wavlm\.)?(.*?)(?:\.(weight|bias))?$/.exec(name)!;
+  const inBlock: Readonly<Record<string, string>> = {
+    "attention.q_proj": "attention.query",
+    "attention.k_proj": "attention.key",
+    "attention.gru_rel_pos_linear": "attention.distanceGate.projection",
+    "attention.gru_rel_pos_const": "attention.distanceGate.factors",
+    layer_norm: "attentionNorm",
+    "attention.v_proj": "attention.value",
+    "attention.out_proj": "attention.output",
+    "feed_forward.intermediate_dense": "feedForward.up",
+    "feed_forward.output_dense": "feedForward.down",
+    final_layer_norm: "feedForwardNorm",
+  };
+  const path = layer
+    .replace("encoder.layers.0.attention.rel_attn_embed", "distanceEmbedding")
+    .replace(/^encoder\.layers\.(\d+)\.(.*)$/, (_, at, rest) => `blocks.${at}.${inBlock[rest]}`)
+    .replace(/^feature_extractor\.conv_layers\.(\d+)\.conv$/, "convolutions.$1.convolution")
+    .replace(/^feature_extractor\.conv_layers\.(\d+)\.layer_norm$/, "convolutions.$1.norm")
+    .replace("encoder.pos_conv_embed.conv", "positions.convolution")
+    .replace("encoder.layer_norm", "norm")
+    .replace("feature_projection.projection", "projection")
+    .replace("feature_projection.layer_norm", "projectionNorm")
+    .replace(/^(lm_head|classifier)$/, "head")
+    .replace("layer_weights", "layerWeights");
+  return (model.namedModules().get(path) as unknown as Record<string, Tensor>)[end || "weight"].grad!;
 }

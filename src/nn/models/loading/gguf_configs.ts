@@ -103,7 +103,10 @@ function latent(context: GgufContext): Fields {
     ...{ q_lora_rank: settings.wholeIfAny("attention.q_lora_rank") ?? null, num_key_value_heads: count },
     ...{ kv_lora_rank: settings.whole("attention.kv_lora_rank"), qk_rope_head_dim: rotated },
     qk_nope_head_dim: width - rotated,
-    v_head_dim: settings.wholeIfAny("attention.value_length_mla") ?? settings.whole("attention.value_length"),
+    v_head_dim:
+      settings.wholeIfAny("attention.value_length_mla") ??
+      settings.wholeIfAny("attention.value_length") ??
+      settings.whole("embedding_length") / count,
     attention_bias: anyHas(context, "attn_kv_a_mqa.bias"),
   };
 }
@@ -119,6 +122,11 @@ function deepseek(context: GgufContext): Fields {
   if (!isSoftmax(settings)) return { ...all, rope_interleave: true };
   return { ...all, topk_method: all["n_group"] === 1 ? "greedy" : "group_limited_greedy" };
 }
+
+/** llama.cpp has these scales as constants, and the size of values is that of the hidden states for each head. */
+const miniCpm3 = (context: GgufContext): Fields => ({
+  ...{ ...llama(context), ...latent(context), scale_emb: 12, scale_depth: 1.4, dim_model_base: 256 },
+});
 
 /** Kimi Linear's layers with a delta net have decays; the others have latent attention. */
 function kimiLinear(context: GgufContext): Fields {
@@ -374,6 +382,7 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
       settings.get("expert_count") ? (isSoftmax(settings) ? "deepseek_v2" : "deepseek_v3") : "youtu",
     config: deepseek,
   },
+  minicpm3: { name: "minicpm3", config: miniCpm3 },
   dots1: {
     name: "dots1",
     config: (context) => ({

@@ -6,7 +6,6 @@ import { withFileErrors } from "../../../io/file_errors.ts";
 import type { GgufReader } from "../../../io/gguf/file.ts";
 import { openGgufFor } from "../../../io/gguf/open.ts";
 import { locateModel } from "../../../io/hub/locate.ts";
-import { openFor } from "../../../io/safetensors/open.ts";
 import type { GgmlFormat, QuantizedFormat } from "../../../quant/formats.ts";
 import { aPrecision, type ProductPrecision } from "../../../quant/matmul/matmul.ts";
 import { type AffineOptions, aFormat } from "../../../quant/parts.ts";
@@ -38,9 +37,10 @@ import { describeGguf } from "./gguf.ts";
 import { restoredTensors } from "./gguf_tensors.ts";
 import { describeFolder } from "./hugging_face.ts";
 import { placesOf, type Style } from "./names.ts";
+import { openWeights } from "./open_weights.ts";
 import type { LoadableModel, Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
-import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
+import { type MemoryReport, planOf, prefixIn, reportOf, type Storing } from "./plan.ts";
 import { ggufSource, type WeightSource } from "./source.ts";
 import { isDual, isVision } from "./vision/architectures.ts";
 import { isImageModel, openImageModel } from "./vision/image_models.ts";
@@ -175,7 +175,7 @@ function open(path: string, mmproj?: string): Opened {
   const isFolder = withFileErrors("loadModel", path, () => statSync(path)).isDirectory();
   if (isFolder && mmproj !== undefined)
     throw new ArgumentError("loadModel", "otherProjector", `expected a .gguf file with mmproj, got the folder ${path}`);
-  if (isFolder) return openFolder(path);
+  if (isFolder) return openUnprefixed(path);
   if (path.endsWith(".gguf")) return openGguf(path, mmproj);
   throw new ArgumentError("loadModel", "unknownFile", `expected a folder or a .gguf file, got ${path}`);
 }
@@ -186,22 +186,31 @@ const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened,
   newModel: (options) => new Decoder(description, options),
 });
 
-function openFolder(path: string): Opened {
+/** Opens a folder, without a prefix that all names of its weights share. */
+function openUnprefixed(path: string): Opened {
+  const opened = openFolder(path, "");
+  const prefix = prefixIn(opened.source, opened.places);
+  if (prefix === "") return opened;
+  opened[Symbol.dispose]();
+  return openFolder(path, prefix);
+}
+
+function openFolder(path: string, prefix: string): Opened {
   const given: { readonly model_type?: unknown } = readConfig("loadModel", path);
   const type = encoderTypeOf(given.model_type);
-  if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given);
-  if (isEncoder(type)) return openEncoder(path, type, given);
-  if (isVision(type) || isDual(type)) return openVision(path, type, given);
-  if (isImageModel(type)) return openImageModel(path, type, given);
-  if (isWav2Vec2(type)) return openWav2Vec2(path, type, given);
-  if (type === "whisper") return openWhisper(path, given);
-  const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given) : undefined;
+  if (isEncoderDecoder(type)) return openEncoderDecoder(path, type, given, prefix);
+  if (isEncoder(type)) return openEncoder(path, type, given, prefix);
+  if (isVision(type) || isDual(type)) return openVision(path, type, given, prefix);
+  if (isImageModel(type)) return openImageModel(path, type, given, prefix);
+  if (isWav2Vec2(type)) return openWav2Vec2(path, type, given, prefix);
+  if (type === "whisper") return openWhisper(path, given, prefix);
+  const reader = isVisionLanguage(type) ? openVisionLanguage(path, type, given, prefix) : undefined;
   if (reader) return reader;
   const { config, settings, ...described } = describeFolder(path);
   if (isForSentences(path) || isClassifier(settings) || isWithoutHead(path, described, settings))
-    return openSentenceDecoder(path, { config, settings, ...described });
+    return openSentenceDecoder(path, { config, settings, ...described }, prefix);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   const close = { [Symbol.dispose]: () => file.close() };
   try {
     const source = withoutUnused(sourceOf(file, settings), described.description.layers);

@@ -65,6 +65,8 @@ const isIgnored = (name: string): boolean =>
     /(vision|audio)_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\.|embed_(vision|audio)\./,
     // multi-token prediction
     /^mtp\./,
+    // buffers of PyTorch's modules, and counts of a profiler
+    /(^|\.)(position_ids|token_type_ids|inv_freq|(cos|sin)_cached|masked_bias|num_batches_tracked|total_(ops|params))$/,
   ].some((pattern) => pattern.test(name));
 
 /** Smaller tensors are read: that costs less than mapping them. */
@@ -129,6 +131,20 @@ function candidates({ path, names }: Place, end: "weight" | "bias"): string[] {
   const dotted = names.flatMap((name) => ends.map((suffix) => `${name}.${suffix}`));
   // GPT-OSS's experts and sinks: the weight has the name of the layer
   return [...dotted, ...names.map((name) => (end === "weight" ? name : `${name}_bias`))];
+}
+
+/**
+ * Returns a prefix of all names, such as `model.` of a module that contains the model, if more places have a tensor
+ * without it; else an empty text.
+ */
+export function prefixIn(source: WeightSource, places: readonly Place[]): string {
+  const segments = source.names[0]?.split(".").slice(0, -1) ?? [];
+  const prefixes = ["", ...segments.map((_, at) => `${segments.slice(0, at + 1).join(".")}.`)];
+  const count = (prefix: string) =>
+    places.filter((place) => candidates(place, "weight").some((name) => source.has(prefix + name))).length;
+  return prefixes
+    .filter((prefix) => source.names.every((name) => name.startsWith(prefix)))
+    .reduce((best, prefix) => (count(prefix) > count(best) ? prefix : best));
 }
 
 const describing = (text: string) => ({ describe: () => text });

@@ -1,10 +1,10 @@
-/** Opens the folder of a {@link Wav2Vec2} model: wav2vec2, HuBERT or WavLM with a CTC head. */
+/** Opens the folder of a {@link Wav2Vec2} model: wav2vec2, HuBERT or WavLM with a CTC head or a classifier. */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { tupleOf } from "../../../core/tuples.ts";
 import { recordIn } from "../../../core/values.ts";
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
-import { openFor } from "../../../io/safetensors/open.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { mul } from "../../../ops/elementwise/arithmetic.ts";
 import { div } from "../../../ops/elementwise/division.ts";
@@ -12,13 +12,16 @@ import { sqrt } from "../../../ops/elementwise/power.ts";
 import { sum } from "../../../ops/reduction/sum.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
+import type { EncoderLabels } from "../encoder/labels.ts";
 import type { ConvolutionDescription, Wav2Vec2Description } from "../wav2vec2/description.ts";
 import type { CtcSettings } from "../wav2vec2/settings.ts";
 import { Wav2Vec2 } from "../wav2vec2/wav2vec2.ts";
 import { checkKeys, hasNoEffectAnywhere } from "./config_fields.ts";
 import { encoderActivation } from "./encoder/activations.ts";
+import { namesOf, scoresOf } from "./encoder/heads.ts";
 import { generationOf, settingsIn } from "./generation.ts";
 import type { Place } from "./names.ts";
+import { openWeights } from "./open_weights.ts";
 import type { Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { Settings } from "./settings.ts";
@@ -51,6 +54,8 @@ const fields = {
   do_stable_layer_norm: false,
   feat_proj_layer_norm: true,
   num_feat_extract_layers: 7,
+  use_weighted_layer_sum: false,
+  classifier_proj_size: 256,
 } as const;
 
 /** The fields that only WavLM has. */
@@ -76,8 +81,6 @@ const notes: ReadonlySet<string> = new Set([
   "num_negatives",
   "codevector_dim",
   "proj_codevector_dim",
-  "use_weighted_layer_sum",
-  "classifier_proj_size",
   "tdnn_dim",
   "tdnn_kernel",
   "tdnn_dilation",
@@ -109,23 +112,24 @@ const notes: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Opens the folder of a CTC model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
+ * Opens the folder of a model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
  * unsupported settings.
  */
-export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object): Opened {
+export function openWav2Vec2(path: string, name: Wav2Vec2Name, config: object, prefix: string): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const description = describe(name, settings);
   const symbols = ctcSettingsOf(path, description);
-  const file = openFor("loadModel", path);
+  const labels = description.classifier && labelsOf(settings);
+  const file = openWeights(path, prefix);
   try {
     return {
       places: placesOf(description),
       style: "huggingFace",
       generation: generationOf(path),
-      source: withWholePositions(file, sourceOf(file, settings), name),
+      source: withWholePositions(file, sourceOf(file, settings)),
       config: recordIn(config),
       chatTemplate: undefined,
-      newModel: (options) => Object.assign(new Wav2Vec2(description, options), { settings: symbols }),
+      newModel: (options) => Object.assign(new Wav2Vec2(description, options), { settings: symbols, labels }),
       [Symbol.dispose]: () => file.close(),
     };
   } catch (cause) {
@@ -143,7 +147,7 @@ function describe(name: Wav2Vec2Name, given: Settings): Wav2Vec2Description {
     hasNoEffectAnywhere(key) ||
     (Object.hasOwn(only, key) && only[key] === given.get(key));
   checkKeys(given, isKnown, `is not a supported setting of ${name}`);
-  checkClass(given);
+  const isClassifier = classOf(given) === "ForSequenceClassification";
   const config = given.with(
     new Map<string, unknown>([
       ...Object.entries({ ...fields, ...wavLmFields }),
@@ -166,7 +170,10 @@ function describe(name: Wav2Vec2Name, given: Settings): Wav2Vec2Description {
     );
   return {
     architecture: name,
-    vocabularySize: config.whole("vocab_size"),
+    vocabularySize: isClassifier ? namesOf(given).length : config.whole("vocab_size"),
+    classifier: isClassifier
+      ? { width: config.whole("classifier_proj_size"), weighted: config.flag("use_weighted_layer_sum") }
+      : undefined,
     width,
     convolutions: convolutionsOf(config),
     convolutionBias: config.flag("conv_bias"),
@@ -186,12 +193,24 @@ function describe(name: Wav2Vec2Name, given: Settings): Wav2Vec2Description {
   };
 }
 
-/** @throws {ArgumentError} `unsupportedHead` for a model without a CTC head. */
-function checkClass(config: Settings): void {
+const classes = ["ForCTC", "ForSequenceClassification"] as const;
+
+/** Returns the end of the class's name. @throws {ArgumentError} `unsupportedHead` for other heads. */
+function classOf(config: Settings): (typeof classes)[number] {
   const list = config.get("architectures");
   const className = Array.isArray(list) ? `${list[0]}` : "Model";
-  if (className.endsWith("ForCTC")) return;
-  throw config.refused("unsupportedHead", `expected architectures to end with ForCTC, got "${className}"`);
+  const found = classes.find((end) => className.endsWith(end));
+  if (found !== undefined) return found;
+  throw config.refused(
+    "unsupportedHead",
+    `expected architectures to end with ${classes.join(" or ")}, got "${className}"`,
+  );
+}
+
+/** Returns the names of a classifier's results. */
+function labelsOf(config: Settings): EncoderLabels {
+  const names = namesOf(config);
+  return { names, scores: scoresOf(config, names.length), relevance: "sigmoid" };
 }
 
 function normOf(config: Settings): "group" | "layer" {
@@ -215,8 +234,10 @@ function convolutionsOf(config: Settings): ConvolutionDescription[] {
   return widths.map((width, at) => ({ width, kernel: kernels[at], stride: strides[at] }));
 }
 
-/** Reads the symbols of a folder; undefined if it has no `vocab.json`. */
-function ctcSettingsOf(path: string, { vocabularySize }: Wav2Vec2Description): CtcSettings | undefined {
+/** Reads the symbols of a folder; undefined if it has no `vocab.json`. A classifier has no symbols. */
+function ctcSettingsOf(path: string, { vocabularySize, classifier }: Wav2Vec2Description): CtcSettings | undefined {
+  const normalizes = settingsIn(path, "preprocessor_config.json").flag("do_normalize", true);
+  if (classifier) return { symbols: [], blank: 0, wordDelimiter: "", wordSeparator: "", lowerCase: false, normalizes };
   if (!existsSync(join(path, "vocab.json"))) return undefined;
   const vocabulary = settingsIn(path, "vocab.json");
   const tokenizer = settingsIn(path, "tokenizer_config.json");
@@ -237,7 +258,7 @@ function ctcSettingsOf(path: string, { vocabularySize }: Wav2Vec2Description): C
     wordDelimiter: spelled("word_delimiter_token") ?? "|",
     wordSeparator: tokenizer.textIfAny("replace_word_delimiter_char") ?? " ",
     lowerCase: tokenizer.flag("do_lower_case", false),
-    normalizes: settingsIn(path, "preprocessor_config.json").flag("do_normalize", true),
+    normalizes,
   };
 }
 
@@ -253,27 +274,21 @@ function contentOf(value: unknown): string | undefined {
  *
  * Source: T. Salimans and D. Kingma, "Weight Normalization", 2016, equation 2.
  */
-function withWholePositions(file: SafetensorsReader, source: WeightSource, name: Wav2Vec2Name): WeightSource {
-  const whole = `${name}.${positionsName}.weight`;
+function withWholePositions(file: SafetensorsReader, source: WeightSource): WeightSource {
   const isNeutral = (key: string) => key.endsWith("masked_spec_embed") || (source.isNeutral?.(key) ?? false);
-  const pairs = [
-    ["parametrizations.weight.original0", "parametrizations.weight.original1"],
-    ["weight_g", "weight_v"],
-  ].map((pair) =>
-    tupleOf(
-      pair.map((end) => `${name}.${positionsName}.${end}`),
-      2,
-    ),
-  );
-  const pair = pairs.find(([g, v]) => file.has(g) && file.has(v));
-  if (!pair) return { ...source, isNeutral };
-  const [g, v] = pair;
+  const norm = /^(.*pos_conv_embed\.conv)\.(?:parametrizations\.weight\.original0|weight_g)$/;
+  const g = source.names.find((name) => norm.test(name));
+  if (g === undefined) return { ...source, isNeutral };
+  const v = g.replace(/original0$/, "original1").replace(/weight_g$/, "weight_v");
+  const whole = `${norm.exec(g)![1]}.weight`;
   return {
     ...source,
     isNeutral,
     names: [...source.names.filter((key) => key !== g && key !== v), whole],
     has: (key) => key === whole || source.has(key),
-    describe: (key) => (key === whole ? { ...source.describe(v), isComputed: true } : source.describe(key)),
+    // in float32, because a product of rounded weights would be rounded again
+    describe: (key) =>
+      key === whole ? { ...source.describe(v), dtype: "float32", isComputed: true } : source.describe(key),
     read: (key) => (key === whole ? wholeWeight(file.tensor(g), file.tensor(v)) : source.read(key)),
   };
 }
@@ -281,11 +296,11 @@ function withWholePositions(file: SafetensorsReader, source: WeightSource, name:
 function wholeWeight(norms: Tensor, directions: Tensor): Tensor {
   return tidy(() => {
     const [g, v] = tupleOf(
-      [norms, directions].map((x) => toDType(x, "float32")),
+      [norms, directions].map((x) => toDType(x, "float64")),
       2,
     );
     const lengths = sqrt(sum(mul(v, v), { dim: [0, 1], keepdim: true }));
-    return toDType(mul(v, div(g, lengths)), directions.dtype);
+    return toDType(mul(v, div(g, lengths)), "float32");
   });
 }
 
@@ -310,7 +325,7 @@ const gates: typeof block = {
 
 /** Returns the place of every layer with weights. */
 function placesOf(description: Wav2Vec2Description): Place[] {
-  const { architecture, convolutions, convolutionNorm, projectionNorm, layers, distances } = description;
+  const { architecture, convolutions, convolutionNorm, projectionNorm, layers, distances, classifier } = description;
   const names = distances ? { ...block, ...gates } : block;
   const place = (path: string, name: string): Place => ({ path, names: [`${architecture}.${name}`] });
   return [
@@ -331,6 +346,10 @@ function placesOf(description: Wav2Vec2Description): Place[] {
         ...(path.endsWith("factors") && { change: { kind: "reshaped" } as const }),
       })),
     ).flat(),
-    { path: "head", names: ["lm_head"] },
+    ...(classifier?.weighted
+      ? [{ path: "layerWeights", names: ["layer_weights"], change: { kind: "reshaped" } as const }]
+      : []),
+    ...(classifier ? [{ path: "projector", names: ["projector"] }] : []),
+    { path: "head", names: [classifier ? "classifier" : "lm_head"] },
   ];
 }

@@ -1,8 +1,8 @@
 /** Opens the folder of a {@link Whisper} model. */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isSafeInteger, recordIn } from "../../../core/values.ts";
-import { openFor } from "../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../text/load_tokenizer.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
 import type { FeedForwardDescription } from "../decoder/description.ts";
@@ -12,6 +12,7 @@ import { Whisper } from "../whisper/whisper.ts";
 import { encoderActivation } from "./encoder/activations.ts";
 import { generationOf, settingsIn } from "./generation.ts";
 import type { Place } from "./names.ts";
+import { openWeights } from "./open_weights.ts";
 import type { Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { Settings } from "./settings.ts";
@@ -20,12 +21,12 @@ import { Settings } from "./settings.ts";
  * Opens the folder of a Whisper model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
  * unsupported settings.
  */
-export function openWhisper(path: string, config: object): Opened {
+export function openWhisper(path: string, config: object, prefix: string): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const description = describeWhisper(settings);
   const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
   const tokens = tokensOf(settings, settingsIn(path, "generation_config.json"), tokenizer);
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     const source = sourceOf(file, settings);
     return {

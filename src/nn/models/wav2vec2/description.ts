@@ -2,12 +2,14 @@
 import type { NormDescription } from "../decoder/description.ts";
 import type { EncoderActivation, EncoderLayerDescription } from "../encoder/description.ts";
 
-/** A speech recognition model with an output for each frame of about 20 ms, trained with the CTC loss. */
+/** A model of speech with the scores of symbols for each frame of about 20 ms, or of labels for a recording. */
 export interface Wav2Vec2Description {
   /** The name of the architecture: the `model_type` of Hugging Face. */
   readonly architecture: "wav2vec2" | "hubert" | "wavlm";
-  /** The number of symbols, with the blank. */
+  /** The number of symbols, with the blank; of labels for a classifier. */
   readonly vocabularySize: number;
+  /** The classifier of recordings. Default: none; the head has the scores of symbols. */
+  readonly classifier?: SpeechClassifierDescription | undefined;
   /** The size of hidden states. */
   readonly width: number;
   /** The convolutions over samples, in order. */
@@ -49,4 +51,12 @@ export interface ConvolutionDescription {
   readonly kernel: number;
   /** The distance between results, in samples or frames of the input. */
   readonly stride: number;
+}
+
+/** A classifier of the mean of projected hidden states. */
+export interface SpeechClassifierDescription {
+  /** The width of the projection. */
+  readonly width: number;
+  /** Whether hidden states are a learned mean over all blocks, instead of those of the last one. */
+  readonly weighted: boolean;
 }

@@ -1,7 +1,12 @@
 import { lastElement } from "../../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../../core/errors.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
-import { add } from "../../../ops/elementwise/arithmetic.ts";
+import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { stack } from "../../../ops/join/cat.ts";
+import { mean } from "../../../ops/reduction/mean.ts";
+import { sum } from "../../../ops/reduction/sum.ts";
+import { softmax } from "../../../ops/softmax/softmax.ts";
+import { flatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import { isFloat } from "../../../tensor/dtype.ts";
@@ -17,14 +22,16 @@ import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { newNorm } from "../decoder/block.ts";
 import { EncoderBlock } from "../encoder/block.ts";
 import { bucketScores } from "../encoder/distances.ts";
+import type { EncoderLabels } from "../encoder/labels.ts";
 import type { Wav2Vec2Description } from "./description.ts";
 import { ConvolutionalPositions, SpeechConvolution } from "./feature_encoder.ts";
 import type { CtcSettings } from "./settings.ts";
 
 /**
- * A speech recognition model of the wav2vec 2.0 family, such as wav2vec2, HuBERT and WavLM, with a CTC head:
- * convolutions over samples, a transformer, and the scores of each symbol for each frame of about 20 ms. `loadModel`
- * returns it for a folder of such a model; `transcribe` runs it.
+ * A speech model of the wav2vec 2.0 family, such as wav2vec2, HuBERT and WavLM: convolutions over samples, a
+ * transformer, and a head. A CTC head has the scores of each symbol for each frame of about 20 ms, a classifier those
+ * of labels for the whole recording. `loadModel` returns it for a folder of such a model; `transcribe` and
+ * `classifyAudio` run it.
  *
  * | parameter | shape |
  * |---|---|
@@ -35,7 +42,9 @@ import type { CtcSettings } from "./settings.ts";
  * | `distanceEmbedding.weight` | [buckets, heads] of WavLM; null for others |
  * | `norm.weight` | [width], before the first block, or after the last one |
  * | `blocks.0. …` | see {@link EncoderBlock} |
- * | `head.weight` | [vocabularySize, width] |
+ * | `layerWeights.weight` | [1, blocks + 1] of a classifier with weighted blocks; null for others |
+ * | `projector.weight` | [classifier.width, width] of a classifier; null for others |
+ * | `head.weight` | [vocabularySize, width], or [vocabularySize, classifier.width] |
  *
  * Sources: A. Baevski et al., "wav2vec 2.0: A Framework for Self-Supervised Learning of Speech Representations", 2020;
  * W.-N. Hsu et al., "HuBERT", 2021; S. Chen et al., "WavLM", 2022; A. Graves et al., "Connectionist Temporal
@@ -49,7 +58,11 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
   readonly distanceEmbedding: Embedding | null;
   readonly norm: Normalization;
   readonly blocks: readonly EncoderBlock[];
+  readonly layerWeights: Embedding | null;
+  readonly projector: Linear | QuantizedLinear | null;
   readonly head: Linear | QuantizedLinear;
+  /** The names of a classifier's results, and how they become probabilities; undefined for other models. */
+  labels: EncoderLabels | undefined = undefined;
   /** Where the weights were loaded from: `owner/name` for a model in Hugging Face's cache, else the path. */
   origin: string | undefined = undefined;
   readonly #description: Wav2Vec2Description;
@@ -69,7 +82,10 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     this.distanceEmbedding = distances ? new Embedding(distances.buckets, layer.attention.heads, shared) : null;
     this.norm = newNorm(width, norm, shared);
     this.blocks = Array.from({ length: layers }, () => new EncoderBlock({ ...shared, width, norm, normPlace, layer }));
-    this.head = new Linear(width, vocabularySize, shared);
+    const { classifier } = description;
+    this.layerWeights = classifier?.weighted ? new Embedding(1, layers + 1, shared) : null;
+    this.projector = classifier ? new Linear(width, classifier.width, shared) : null;
+    this.head = new Linear(classifier?.width ?? width, vocabularySize, shared);
   }
 
   /** The description that the model was built from. */
@@ -96,7 +112,7 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
     return true;
   }
 
-  /** The number of symbols. */
+  /** The number of symbols, or of labels. */
   get vocabularySize(): number {
     return this.#description.vocabularySize;
   }
@@ -114,16 +130,21 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
   }
 
   /**
-   * Computes the score of each symbol for each frame.
+   * Computes the score of each symbol for each frame, or of each label.
    *
    * @param samples floats at 16 kHz, [batch, samples]; most models require mean 0 and variance 1
-   * @returns [batch, framesOf(samples), vocabularySize]
+   * @returns [batch, framesOf(samples), vocabularySize], or [batch, vocabularySize]
    *
    * @throws {ShapeError} for other shapes, and for samples of less than one frame. @throws {DTypeError} for samples
    * that are not floats.
    */
   override forward(samples: Tensor): Tensor {
-    return tidy(() => this.head.forward(this.hiddenStates(samples)));
+    const { projector } = this;
+    return tidy(() => {
+      if (!projector) return this.head.forward(this.hiddenStates(samples));
+      const states = this.layerWeights ? this.weightedStates(samples, this.layerWeights) : this.hiddenStates(samples);
+      return this.head.forward(mean(projector.forward(states), { dim: 1 }));
+    });
   }
 
   /**
@@ -135,22 +156,37 @@ export class Wav2Vec2 extends Module<[samples: Tensor], Tensor> {
    * @throws {ShapeError} @throws {DTypeError} as {@link forward}.
    */
   hiddenStates(samples: Tensor): Tensor {
-    this.checkSamples(samples);
-    const isBefore = this.#description.normPlace === "before";
     return tidy(() => {
-      const given = unsqueeze(toDType(samples, this.convolutions[0].convolution.weight.dtype), 1);
-      const frames = transpose(
-        this.convolutions.reduce((x, layer) => layer.forward(x), given),
-        1,
-        2,
-      );
-      const projected = this.projection.forward(this.projectionNorm ? this.projectionNorm.forward(frames) : frames);
-      let x: Tensor = add(projected, this.positions.forward(projected));
-      if (!isBefore) x = this.norm.forward(x);
-      const inputs = { mask: undefined, bias: this.distanceScores(x.shape[1]), distances: undefined };
-      for (const block of this.blocks) x = block.forward(x, inputs);
-      return isBefore ? this.norm.forward(x) : x;
+      const last = lastElement(this.statesAfter(samples));
+      return this.#description.normPlace === "before" ? this.norm.forward(last) : last;
     });
+  }
+
+  /** Returns the hidden states before the first block, and after each block. */
+  private statesAfter(samples: Tensor): Tensor[] {
+    this.checkSamples(samples);
+    const given = unsqueeze(toDType(samples, this.convolutions[0].convolution.weight.dtype), 1);
+    const frames = transpose(
+      this.convolutions.reduce((x, layer) => layer.forward(x), given),
+      1,
+      2,
+    );
+    const projected = this.projection.forward(this.projectionNorm ? this.projectionNorm.forward(frames) : frames);
+    let x: Tensor = add(projected, this.positions.forward(projected));
+    if (this.#description.normPlace === "after") x = this.norm.forward(x);
+    const inputs = { mask: undefined, bias: this.distanceScores(x.shape[1]), distances: undefined };
+    const states = [x];
+    for (const block of this.blocks) {
+      x = block.forward(x, inputs);
+      states.push(x);
+    }
+    return states;
+  }
+
+  /** Returns Σ softmax(w)ᵢ · statesᵢ. The last states are not normalized, as in version 5 of `transformers`. */
+  private weightedStates(samples: Tensor, { weight }: Embedding): Tensor {
+    const states = stack(this.statesAfter(samples), -1);
+    return sum(mul(states, softmax(flatten(weight, 0), { dim: 0 })), { dim: -1 });
   }
 
   /** Returns WavLM's scores of distances, [1, heads, frames, frames]. */

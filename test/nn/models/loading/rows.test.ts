@@ -9,6 +9,8 @@ import { packageRoot } from "../../../../src/core/paths.ts";
 import { io, nn, noGrad, withBackend } from "../../../../src/index.ts";
 import { Decoder } from "../../../../src/nn/models/decoder/decoder.ts";
 import { type ArchitectureName, architectures, rowOf } from "../../../../src/nn/models/loading/architectures.ts";
+import { encoderArchitectures } from "../../../../src/nn/models/loading/encoder/architectures.ts";
+import { encoderDecoderRows } from "../../../../src/nn/models/loading/encoder_decoder/architectures.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { repeats } from "../../../support/repeats.ts";
 import { errorOf, greedy, numbers, writeHashed } from "./oracle.ts";
@@ -33,9 +35,30 @@ test("docs/models.md lists every architecture", () => {
     ...table.matchAll(/^\| (?:`(?:gemma3|gemma3n|gemma4|kimi_k2|llama4|qwen3_5|qwen3_5_moe)`, )?`(\w+)` \|/gm),
   ].map(([, name]) => name);
   expect(listed.slice(1).toSorted()).toEqual(Object.keys(architectures).toSorted());
-  expect(readFileSync(join(packageRoot, "README.md"), "utf8")).toContain(
-    `[${Object.keys(architectures).length} architectures of language models](docs/models.md)`,
-  );
+});
+
+test("README.md counts the architectures", () => {
+  const count = (table: object) => Object.keys(table).length;
+  const rows = (page: string) =>
+    [...readFileSync(join(packageRoot, "docs", page), "utf8").matchAll(/^\| (`.*?) \|/gm)].flatMap(([, names]) =>
+      [...names.matchAll(/`[a-z][\w.-]*`/g)].map(([name]) => name),
+    );
+  // SAM 2's two types are one architecture; the image encoders of CLIP, SigLIP and InternVL are parts of others
+  const parts = /_vision_model|_vision`|sam2_video/;
+  const [, images] = /## Architectures\n(.*?)\n## /s.exec(
+    readFileSync(join(packageRoot, "docs", "vision.md"), "utf8"),
+  )!;
+  const types = [...images.matchAll(/^\| (`[^|]*)\|/gm)].flatMap(([, names]) => names.match(/`\w+`/g)!);
+  const ofImages = types.filter((name) => name !== "`model_type`" && !parts.test(name)).length;
+  const readme = readFileSync(join(packageRoot, "README.md"), "utf8");
+  for (const text of [
+    `[${count(architectures)} architectures of language models](docs/models.md)`,
+    `${count(encoderArchitectures)} of [text encoders](docs/encoders.md)`,
+    `${ofImages} for [images](docs/vision.md)`,
+    `${count(encoderDecoderRows)} for [translation](docs/translation.md)`,
+    `${rows("vision-chat.md").filter((name) => !["`model_type`"].includes(name)).length} for [chats about images]`,
+  ])
+    expect(readme).toContain(text);
 });
 
 const CLOSE = 1e-5;

@@ -61,7 +61,7 @@ export async function loadClassifier(path: string, labels: readonly string[]): P
     problem_type: "single_label_classification",
     label2id: Object.fromEntries(names.map((name, index) => [name, index])),
   };
-  using opened = openEncoder(path, type, config, false);
+  using opened = openEncoder(path, type, config, "", false);
   const isFresh = (name: string) => name === "head.output" && !isSame;
   const fresh = opened.places.filter(({ path, names }) => isFresh(path) || (isOfHead(path) && !isIn(opened, names)));
   const kept = opened.places.filter((place) => !fresh.includes(place));

@@ -294,8 +294,13 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
     // The bias of an output that is not tied is next to its weight, under another name.
     return head?.tied === false ? [...otherHeads(suffix), suffix] : [suffix, ...otherHeads(suffix)];
   };
+  // accelerate's save_model may keep only the head's name of a tied weight
+  const tied = head?.tied ? heads[head.task].output.split("|").flatMap(headName) : [];
   return [
-    ...[...topPaths(description)].map((path) => ({ path, names: named(top[path]) })),
+    ...[...topPaths(description)].map((path) => ({
+      path,
+      names: path === "embeddings.token" ? [...named(top[path]), ...tied] : named(top[path]),
+    })),
     ...layers.flatMap((described, index) =>
       [...layerPaths(described)].map((path) => ({
         path: `blocks.${index}.${path}`,

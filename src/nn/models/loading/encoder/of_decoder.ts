@@ -1,15 +1,16 @@
 /** Opens language models that embed or classify texts, such as EmbeddingGemma and reward models. */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
-import { openFor } from "../../../../io/safetensors/open.ts";
-import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { DecoderDescription } from "../../decoder/description.ts";
 import type { EncoderDescription } from "../../encoder/description.ts";
 import { Encoder } from "../../encoder/encoder.ts";
 import type { Described } from "../architectures.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
 import { placesOf } from "../names.ts";
+import { openWeights } from "../open_weights.ts";
 import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import type { Settings } from "../settings.ts";
@@ -24,7 +25,7 @@ export function isWithoutHead(path: string, { description }: Described, settings
   const architectures = settings.get("architectures");
   const className: unknown = Array.isArray(architectures) ? architectures[0] : undefined;
   if (description.tied || typeof className !== "string" || !/(?<!LMHead)Model$/.test(className)) return false;
-  const file = openFor("loadModel", path);
+  const file = openWeights(path);
   try {
     return !file.names.some(isHead);
   } finally {
@@ -43,14 +44,15 @@ export const isClassifier = (settings: Settings): boolean => decoderHeadOf(setti
 export function openSentenceDecoder(
   path: string,
   { name, description, config, settings }: Described & { readonly config: object; readonly settings: Settings },
+  prefix: string,
 ): Opened {
   // load the small files first, so that their errors appear before the weights are read
-  const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
+  const tokenizer = hasTokenizer(path) ? loadTokenizer(path) : undefined;
   const sentence = loadSentenceHead(path, description.width);
   const head = sentence ? undefined : decoderHeadOf(settings);
   const labels = head && labelsOf(settings, head);
   const decoder: DecoderDescription = { ...description, tied: true, headBias: false };
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     const source = sourceOf(file, settings);
     const places = placesOf(name, decoder, "huggingFace");

@@ -1,11 +1,11 @@
 /** Opens the folder of an encoder. */
-import { existsSync } from "node:fs";
+
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
-import { openFor } from "../../../../io/safetensors/open.ts";
-import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import { Encoder } from "../../encoder/encoder.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
+import { openWeights } from "../open_weights.ts";
 import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
@@ -18,22 +18,23 @@ import { loadSentenceHead } from "./sentence_files.ts";
 /**
  * Opens the folder of an encoder with the settings of `config`.
  *
+ * @param prefix a prefix of all names of weights. Default: none
  * @param isForTexts whether `modules.json` of sentence-transformers replaces the head
  *
  * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings.
  */
-export function openEncoder(path: string, type: EncoderName, config: object, isForTexts = true): Opened {
+export function openEncoder(path: string, type: EncoderName, config: object, prefix = "", isForTexts = true): Opened {
   const name = encoderNameOf(type, config);
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const described = describeEncoder(name, settings);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   // before the weights, so that errors appear immediately
-  const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
+  const tokenizer = hasTokenizer(path) ? loadTokenizer(path) : undefined;
   const sentence = isForTexts ? loadSentenceHead(path, described.description.width) : undefined;
   // Configs of sentence-transformers often name the head of the model that they were made from, whose weights the files
   // lack.
   const { description, labels } = sentence ? withoutHead(described) : described;
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     const source = withoutUnused(sourceOf(file, settings));
     return {

@@ -1,8 +1,8 @@
 /** Opens the folder of an encoder-decoder model. */
+
 import { join } from "node:path";
 import { noGrad } from "../../../../autograd/modes.ts";
 import { recordIn } from "../../../../core/values.ts";
-import { openFor } from "../../../../io/safetensors/open.ts";
 import { equal } from "../../../../ops/reduction/close.ts";
 import { sameShape } from "../../../../tensor/shape.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";
@@ -13,6 +13,7 @@ import { EncoderDecoderClassifier } from "../../encoder_decoder/classifier.ts";
 import { EncoderDecoder } from "../../encoder_decoder/encoder_decoder.ts";
 import { loadSentenceHead } from "../encoder/sentence_files.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
+import { openWeights } from "../open_weights.ts";
 import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
@@ -33,11 +34,11 @@ import { batchDefaultsOf, startTokenOf, textSettingsOf } from "./texts.ts";
  * Opens the folder of an encoder-decoder model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError}
  * for unsupported settings.
  */
-export function openEncoderDecoder(path: string, name: EncoderDecoderName, config: object): Opened {
+export function openEncoderDecoder(path: string, name: EncoderDecoderName, config: object, prefix: string): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const sentence = loadSentenceHead(path, settings.wholeIfAny("d_model") ?? 0);
   const tokenizer = tokenizerOf(path);
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     const source = sourceOf(file, settings);
     const common = {
@@ -105,7 +106,7 @@ function storedIn(source: WeightSource): Stored {
     hasTables: ofEncoder !== undefined && ofDecoder !== undefined,
     hasOtherTables: differs(ofEncoder, shared ?? ofDecoder) || differs(ofDecoder, shared),
     hasHead: source.has("lm_head.weight") && differs("lm_head.weight", ofDecoder ?? shared),
-    hasLogitsBias: source.has("final_logits_bias"),
+    hasLogitsBias: source.names.some((name) => /(^|\.)final_logits_bias$/.test(name)),
   };
 }
 

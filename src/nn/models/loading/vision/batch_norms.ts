@@ -3,7 +3,7 @@ import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import { add, mul, sub } from "../../../../ops/elementwise/arithmetic.ts";
 import { rsqrt } from "../../../../ops/elementwise/power.ts";
-import type { FloatDType } from "../../../../tensor/dtype.ts";
+import type { DType, FloatDType } from "../../../../tensor/dtype.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";
 import { tidy } from "../../../../tensor/tidy.ts";
 import type { WeightSource } from "../source.ts";
@@ -24,7 +24,8 @@ export function withFixedNorms(file: SafetensorsReader, source: WeightSource, ep
     names: source.names.filter((name) => !isStatistic(name)),
     describe(name) {
       const [norm = ""] = partOf(name) ?? [];
-      return norms.has(norm) ? { ...source.describe(name), isComputed: true } : source.describe(name);
+      const stored = source.describe(name);
+      return norms.has(norm) ? { ...stored, dtype: computedDType(stored.dtype), isComputed: true } : stored;
     },
     read(name) {
       const [norm = "", end] = partOf(name) ?? [];
@@ -38,6 +39,9 @@ function fixed(file: SafetensorsReader, norm: string, end: "weight" | "bias", ep
     const read = (part: string) => toDType(file.tensor(`${norm}.${part}`), "float64");
     const weight = mul(read("weight"), rsqrt(add(read("running_var"), eps)));
     const value = end === "weight" ? weight : sub(read("bias"), mul(read("running_mean"), weight));
-    return toDType(value, file.tensor(`${norm}.weight`).dtype as FloatDType);
+    return toDType(value, computedDType(file.tensor(`${norm}.weight`).dtype));
   });
 }
+
+/** Products of weights in half precision are not rounded to it, unless the model is loaded in it. */
+const computedDType = (dtype: DType | null): FloatDType => (dtype === "float64" ? dtype : "float32");

@@ -1,7 +1,7 @@
 /** Opens the folder of ResNet, ConvNeXt, SegFormer, Depth Anything, DETR, RT-DETR, SAM or SAM 2. */
+
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
-import { openFor } from "../../../../io/safetensors/open.ts";
 import type { LayerOptions } from "../../../layers/initialization.ts";
 import { ImageClassifier } from "../../vision/classifier/classifier.ts";
 import { DepthEstimator } from "../../vision/depth/estimator.ts";
@@ -13,6 +13,7 @@ import { Sam2 } from "../../vision/sam/sam2.ts";
 import { SemanticSegmenter } from "../../vision/segformer/segmenter.ts";
 import { generationOf } from "../generation.ts";
 import type { Place } from "../names.ts";
+import { openWeights } from "../open_weights.ts";
 import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
@@ -110,11 +111,11 @@ export function describedImageModel(name: ImageModelName, settings: Settings): D
  * Opens the folder of an image model. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
  * unsupported settings.
  */
-export function openImageModel(path: string, name: ImageModelName, config: object): Opened {
+export function openImageModel(path: string, name: ImageModelName, config: object, prefix: string): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const processor = processorIn("loadModel", path); // before the weights, so that errors appear immediately
   const { places, newModel, isUnused } = describedImageModel(name, settings);
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     const source = withFixedNorms(file, sourceOf(file, settings), BATCH_NORM_EPS);
     return {

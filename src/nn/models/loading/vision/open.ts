@@ -1,8 +1,8 @@
 /** Opens the folder of an image encoder, or of a model of images and texts. */
+
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
-import { openFor } from "../../../../io/safetensors/open.ts";
 import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
 import { ObjectDetector } from "../../vision/detector.ts";
@@ -11,6 +11,7 @@ import { processorIn } from "../../vision/processor/load_processor.ts";
 import type { ImageProcessor } from "../../vision/processor/processor.ts";
 import { VisionEncoder } from "../../vision/vision_encoder.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
+import { openWeights } from "../open_weights.ts";
 import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
@@ -34,11 +35,11 @@ type Parts = Pick<Opened, "places" | "newModel">;
  * Opens the folder of an image encoder. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for
  * unsupported settings.
  */
-export function openVision(path: string, name: VisionName | DualName, config: object): Opened {
+export function openVision(path: string, name: VisionName | DualName, config: object, prefix: string): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const processor = processorIn("loadModel", path); // before the weights, so that errors appear immediately
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     const source = sourceOf(file, settings);
     const isThere = (weight: RegExp) => source.names.some((each) => weight.test(each));

@@ -1,9 +1,10 @@
 /** Opens the folder of a vision-language model. */
+
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
-import { openFor } from "../../../../io/safetensors/open.ts";
 import { VisionLanguageModel } from "../../vision_language/model.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
+import { openWeights } from "../open_weights.ts";
 import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
@@ -15,10 +16,15 @@ import { visionLanguagePlaces } from "./names.ts";
  *
  * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings.
  */
-export function openVisionLanguage(path: string, name: VisionLanguageName, config: object): Opened | undefined {
+export function openVisionLanguage(
+  path: string,
+  name: VisionLanguageName,
+  config: object,
+  prefix: string,
+): Opened | undefined {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
-  const file = openFor("loadModel", path);
+  const file = openWeights(path, prefix);
   try {
     const isThere = (weight: RegExp) => file.names.some((each) => weight.test(each));
     if (name === "gemma3" && !isThere(/mm_input_projection_weight$/)) {

@@ -70,11 +70,14 @@ const PATCH = "v.patch_embd.weight";
 /** Returns the file's weights. If llama.cpp has split the patch projection by frame, joins the two parts. */
 function towerSource(file: GgufReader): WeightSource {
   const plain = ggufSource(file);
+  const count = Number(file.metadata["clip.vision.block_count"]?.value);
+  // some converters keep the blocks after the one that computes the features
+  const isBlockAfter = (name: string) => Number(/^v\.blk\.(\d+)\./.exec(name)?.[1] ?? -1) >= count;
   const isSplit = (name: string) => name === PATCH && file.has(`${PATCH}.1`);
   return {
     ...plain,
     names: file.names.filter((name) => name !== `${PATCH}.1`),
-    isNeutral: (name) => /^v\.(post_ln|head)\.|^model\.image_newline$/.test(name),
+    isNeutral: (name) => /^v\.(post_ln|head)\.|^model\.image_newline$/.test(name) || isBlockAfter(name),
     describe(name) {
       const stored = plain.describe(name);
       if (!isSplit(name)) return stored;
