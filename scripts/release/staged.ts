@@ -10,8 +10,18 @@ import { stageMain } from "./stage.ts";
 /** Everything that staging reads. */
 const inputs = ["{src,docs,kernels,swift,scripts}/**/*", "*.{json,md,lock}", "LICENSE"];
 
-/** Archives for other clones, of 30 MB each. */
-const cache = new ContentCache("staged", 200e6);
+/** The bytes of archives for other clones, of 30 MB each. */
+const MOST_BYTES = 200e6;
+
+/** What tests replace. */
+export interface Staging {
+  /** Writes the package to a folder. */
+  readonly stage?: (folder: string) => Promise<void>;
+  /** The folder of the last package. Default: in this clone */
+  readonly parent?: string;
+  /** The folder of caches. Default: the user's */
+  readonly caches?: string;
+}
 
 /**
  * Writes what `stageMain` writes, from a copy if an earlier call had the same sources. For tests and checks; a release
@@ -19,15 +29,18 @@ const cache = new ContentCache("staged", 200e6);
  *
  * @param folder is recreated
  */
-export async function stageMainOnce(folder: string): Promise<void> {
-  const parent = join(packageRoot, "build", "staged");
+export async function stageMainOnce(
+  folder: string,
+  { stage = stageMain, parent = join(packageRoot, "build", "staged"), caches }: Staging = {},
+): Promise<void> {
+  const cache = new ContentCache("staged", MOST_BYTES, caches);
   const key = keyOfSources();
   const kept = join(parent, key);
   if (!existsSync(kept)) {
     const unfinished = join(parent, `unfinished-${process.pid}`);
-    if (!(await restore(key, unfinished))) {
-      await stageMain(unfinished);
-      await store(key, unfinished);
+    if (!(await restore(cache, key, unfinished))) {
+      await stage(unfinished);
+      await store(cache, key, unfinished);
     }
     for (const old of readdirSync(parent))
       if (!old.startsWith("unfinished-")) rmSync(join(parent, old), { recursive: true });
@@ -39,7 +52,7 @@ export async function stageMainOnce(folder: string): Promise<void> {
   await cp(kept, folder, { recursive: true });
 }
 
-async function restore(key: string, folder: string): Promise<boolean> {
+async function restore(cache: ContentCache, key: string, folder: string): Promise<boolean> {
   mkdirSync(folder, { recursive: true });
   const archive = `${folder}.tar`;
   if (!cache.restore(key, archive)) return false;
@@ -48,7 +61,7 @@ async function restore(key: string, folder: string): Promise<boolean> {
   return status === 0;
 }
 
-async function store(key: string, folder: string): Promise<void> {
+async function store(cache: ContentCache, key: string, folder: string): Promise<void> {
   const archive = `${folder}.tar`;
   await runOrFail("Packing the staged package", ["tar", "-cf", archive, "-C", folder, "."]);
   cache.store(key, archive);

@@ -46,7 +46,7 @@ const environmentOf = async ({ isFull }: Pick<Selection, "isFull">): Promise<Rea
 
 /**
  * A function runs more often than by default before JavaScriptCore's last tier compiles it: a million counts instead of
- * 100,000. Most functions of tests run briefly, and their compilation would take a tenth of the processor time.
+ * 64,000. Most functions of tests run briefly, and their compilation would take a tenth of the processor time.
  * Without the last tier, oracles in loops take longer.
  */
 const laterTiers = {
