@@ -73,7 +73,43 @@ const refusals: Probe = () => {
     "a function constant that is a struct": `struct S { int a; }; constant S s [[function_constant(0)]];
       ${kernel("y[i] = s.a;")}`,
   });
-  return both(accepted, refused);
+  const references = expectCompiles({
+    "references to pointers": kernel(
+      "device const float *p = x; f(p); g(p); y[i] = *p;",
+      "void f(device const float *thread &p) { p += 1; } void g(const device float *&p) { p -= 1; }",
+    ),
+  });
+  return both(both(accepted, references), both(refused, strictReadings()));
+};
+
+/** Forms that the specification excludes, but of which no run of Apple's compiler is known. */
+const strictReadings: Probe = () => {
+  const usual = kernel("y[i] = x[i];");
+  return expectRefused({
+    "an argument that points to the thread's pointers": "kernel void a(device float **x [[buffer(0)]]) {}",
+    "a pointer in the program's scope": `constant float c = 1; constant float *p = &c; ${usual}`,
+    "a constant that calls a function at run time": `float f() { return 1; } constant float c = f(); ${usual}`,
+    "a constexpr constant that depends on a function constant": `constant int n [[function_constant(0)]];
+      constexpr constant int m = n + 1; ${usual}`,
+    "too many elements in braces": `constant float2 c = {1, 2, 3}; ${usual}`,
+    "a sampler as a texture": "kernel void a(sampler s [[texture(0)]]) {}",
+    "a constant in threadgroup memory": "kernel void a(constant float &x [[threadgroup(0)]]) {}",
+    "an index with a fraction": "kernel void a(device float *x [[buffer(1.5)]]) {}",
+    "textures that overlap":
+      "kernel void a(array<texture2d<half>, 4> t [[texture(0)]], texture2d<half> s [[texture(3)]]) {}",
+    "textures beyond the last index": "kernel void a(array<texture2d<float>, 4> t [[texture(126)]]) {}",
+    "a variable of a lambda in threadgroup memory": kernel(
+      "auto f = [](float a) { threadgroup float t; return a; }; y[i] = f(x[i]);",
+    ),
+    "an external variable in a function": kernel("extern float e; y[i] = x[i];"),
+    "a keyword as a name": kernel("float vertex = x[i]; y[i] = vertex;"),
+    "a labeled statement": kernel("end: y[i] = x[i];"),
+    "a function named main": `float main() { return 1; } ${usual}`,
+    "an array without elements": kernel("float e[0]; y[i] = x[i];"),
+    "a long double": kernel("y[i] = 1.0L;"),
+    "a type of 128 bits": kernel("__int128 n = i; y[i] = n;"),
+    "the fence of a texture that is only read": "kernel void a(texture2d<float, access::read> t) { t.fence(); }",
+  });
 };
 
 const threadgroupInitializer: Probe = () =>

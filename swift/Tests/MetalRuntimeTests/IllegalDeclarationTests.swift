@@ -319,6 +319,8 @@ private let declarationProbes = [
 ]
 
 final class IllegalDeclarationTests: XCTestCase {
+    private let probes = declarationProbes + formProbes
+
     private func errors(_ source: String) -> [Substring] {
         do {
             _ = try KernelLibrary("#include <metal_stdlib>\nusing namespace metal;\n#line 1\n" + source)
@@ -335,9 +337,9 @@ final class IllegalDeclarationTests: XCTestCase {
     }
 
     func testLegalDeclarationsCompile() {
-        let source = declarationProbes.enumerated().map { program($1.legal, number: $0) }.joined(separator: "\n")
+        let source = probes.enumerated().map { program($1.legal, number: $0) }.joined(separator: "\n")
         for error in errors(source) {
-            let probe = declarationProbes[(Self.line(error) ?? 1) - 1]
+            let probe = probes[(Self.line(error) ?? 1) - 1]
             XCTFail("\(probe.section): \(probe.legal)\n\(error)")
         }
     }
@@ -345,7 +347,7 @@ final class IllegalDeclarationTests: XCTestCase {
     /// Errors of one phase of the compiler hide those of later phases, so probes without an error are compiled again
     /// without the others, and the remaining ones one by one.
     func testIllegalDeclarationsAreRefused() {
-        var left = Array(declarationProbes.enumerated())
+        var left = Array(probes.enumerated())
         var reported = Set<Int>()
         repeat {
             let source = left.map { program($1.illegal, number: $0) }.joined(separator: "\n")

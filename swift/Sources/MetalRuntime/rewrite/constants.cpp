@@ -62,13 +62,43 @@ void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32
   rewriter.constants.push_back(constant);
 }
 
-void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_t position) {
+// The names of the program's functions that no constant expression may call.
+std::set<std::string_view> run_time_functions(const Rewriter &rewriter) {
+  std::set<std::string_view> names, others;
+  for (const Declaration &declaration : rewriter.program.declarations) {
+    if (declaration.name == none) continue;
+    bool is_constant = declaration.kind != DeclarationKind::function;
+    for (uint32_t index = declaration.start; index < declaration.name; index++)
+      is_constant |= rewriter.tokens.is(index, "constexpr");
+    const bool is_member = rewriter.program.scopes[declaration.scope].is_class;
+    if (!is_member) (is_constant ? others : names).insert(rewriter.tokens[declaration.name].text);
+  }
+  for (std::string_view name : others) names.erase(name);
+  return names;
+}
+
+// MSL 4.2: the initializer of a constant is a core constant expression, so it calls only constexpr functions.
+void check_initializer(Rewriter &rewriter, const Declaration &declaration, const std::set<std::string_view> &names) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = declaration.initializer; index + 1 < declaration.tokens.last; index++)
+    if (tokens.is(index + 1, "(") && names.count(tokens[index].text) && !one_of(tokens[index - 1].text, {".", "->"}))
+      rewriter.error(index,
+                     "the initializer of a constant calls '" + rewriter.text(index) + "', which is not constexpr");
+}
+
+void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_t position,
+                     const std::set<std::string_view> &run_time) {
   FunctionConstant constant;
   constant.name = rewriter.text(declaration.name);
   constant.path = rewriter.path(declaration);
   constant.declaration = position;
   find_sources(rewriter, {declaration.initializer, declaration.tokens.last}, constant);
-  if (constant.required.empty() && constant.optional.empty()) return;
+  if (constant.required.empty() && constant.optional.empty()) return check_initializer(rewriter, declaration, run_time);
+  for (uint32_t index = declaration.start; index < declaration.name; index++)
+    if (rewriter.tokens.is(index, "constexpr"))
+      return rewriter.error(declaration.name, "constexpr variable '" + constant.name +
+                                                  "' must be initialized by a constant expression: it depends on a "
+                                                  "function constant");
   std::string type = type_of(rewriter, declaration), name = constant.name;
   bool assigned = rewriter.tokens.is(declaration.initializer, "=");
   const std::string body = std::string(" { return") + (assigned ? "" : " " + type + "{");
@@ -128,6 +158,7 @@ std::string epilogue(const Rewriter &rewriter) {
 
 void rewrite_constants(Rewriter &rewriter) {
   auto &declarations = rewriter.program.declarations;
+  const std::set<std::string_view> run_time = run_time_functions(rewriter);
   for (uint32_t position = 0; position < declarations.size(); position++) {
     const Declaration &declaration = declarations[position];
     if (declaration.kind != DeclarationKind::variable || declaration.name == none ||
@@ -136,7 +167,7 @@ void rewrite_constants(Rewriter &rewriter) {
     if (const Attribute *attribute = find_attribute(rewriter, declaration, "function_constant"))
       rewrite_constant(rewriter, declaration, position, *attribute);
     else if (declaration.initializer != none && declaration.templates.empty())
-      rewrite_derived(rewriter, declaration, position);
+      rewrite_derived(rewriter, declaration, position, run_time);
   }
   rewrite_queries(rewriter);
   rewriter.result.flat_epilogue = epilogue(rewriter);

@@ -111,9 +111,14 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
                                          "' is not supported: this device runs compute kernels on buffers");
     if (one_of(name, kernel_inputs)) parameter.source = std::string(name);
     if (one_of(name, {"buffer", "threadgroup", "texture", "sampler"})) {
+      if (one_of(parameter.source, {"buffer", "threadgroup", "texture", "sampler"}))
+        rewriter.error(attribute.name, "a parameter can't have the attributes '" + parameter.source + "' and '" +
+                                           std::string(name) + "' at once");
       parameter.source = std::string(name);
-      if (attribute.arguments.exists()) parameter.index = rewriter.text(attribute.arguments);
+      if (split_commas(tokens, attribute.arguments).size() == 1) parameter.index = rewriter.text(attribute.arguments);
       else rewriter.error(attribute.name, "'" + std::string(name) + "' attribute takes one argument");
+      if (is_fraction(tokens, attribute.arguments))
+        rewriter.error(attribute.name, "'" + std::string(name) + "' attribute requires an integer constant");
     }
     if (name == "function_constant" && attribute.arguments.size()) parameter.gate = attribute.arguments.last - 1;
   }
@@ -163,11 +168,13 @@ void check_parameter(Rewriter &rewriter, KernelParameter &parameter, uint32_t lo
                           "invalid type '" + parameter.spelled_type + "' for input declaration in a kernel function");
   }
   bool is_binding = one_of(parameter.source, {"buffer", "threadgroup"});
-  if (is_binding != is_pointer)
+  const std::string resource = is_pointer ? std::string() : resource_source(parameter.pointee);
+  if (is_binding != is_pointer || (!resource.empty() && resource != parameter.source))
     return rewriter.error(location, "type '" + parameter.spelled_type + "' is not valid for attribute '" +
                                         parameter.source + "'");
   const bool is_wrong =
-      parameter.space == "thread" || parameter.space == (parameter.source == "buffer" ? "threadgroup" : "device");
+      parameter.space == "thread" || (parameter.source == "buffer" ? parameter.space == "threadgroup"
+                                                                   : one_of(parameter.space, {"device", "constant"}));
   if (is_binding && is_wrong)
     rewriter.error(location, "attribute '" + parameter.source + "' cannot be applied to a parameter in the '" +
                                  parameter.space + "' address space");
@@ -191,6 +198,28 @@ bool parse_array_reference(const Rewriter &rewriter, const std::vector<uint32_t>
   return true;
 }
 
+// Returns the address space to which a parameter's value points, which is before its last `*` or `&`: constant for
+// `device float *constant *x`, and thread for `device float **x`, which omits it.
+std::string pointed_space(const TokenList &tokens, const std::vector<uint32_t> &kept) {
+  std::string_view space, last;
+  bool pending = false, pointed = false; // whether a space precedes the next `*`, and whether there was one
+  for (size_t at = 0; at < kept.size(); at++) {
+    const std::string_view text = tokens[kept[at]].text;
+    if (text == "<") {
+      const uint32_t after = after_angles(tokens, kept[at], kept.back() + 1);
+      while (at + 1 < kept.size() && kept[at + 1] < after) at++;
+    } else if (is_space(text)) {
+      if (space.empty() || pointed) space = text;
+      pending = true;
+    } else if (one_of(text, {"*", "&"})) {
+      last = pending || !pointed ? space : "thread";
+      pointed = true;
+      pending = false;
+    }
+  }
+  return std::string(pointed ? last : space);
+}
+
 KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
   const TokenList &tokens = rewriter.tokens;
   KernelParameter parameter;
@@ -204,9 +233,9 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
     } else {
       kept.push_back(index);
       parameter.coherent |= tokens[index].coherent;
-      if (parameter.space.empty() && is_space(tokens[index].text)) parameter.space = rewriter.text(index);
     }
   }
+  parameter.space = pointed_space(tokens, kept);
   if (parse_array_reference(rewriter, kept, parameter)) {
     set_source(rewriter, parameter, attributes);
     return parameter;
@@ -252,13 +281,18 @@ void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &param
     const unsigned limit = parameter.source == "texture"   ? unsigned(MRT_MAX_TEXTURES)
                            : parameter.source == "sampler" ? unsigned(MRT_MAX_SAMPLERS)
                                                            : unsigned(MRT_MAX_BUFFERS);
-    if (index >= limit)
+    // An array of textures or samplers has one index for each element.
+    const unsigned long count = parameter.space.empty() ? array_count(rewriter.tokens, parameter.tokens) : 1;
+    if (index >= limit || count > limit - index) {
       rewriter.error(location, "'" + parameter.source +
                                    "' attribute parameter is out of bounds: must be between 0 and " +
                                    std::to_string(limit - 1));
-    else if (parameter.gate == none && !taken.insert(parameter.source + std::to_string(index)).second)
-      rewriter.error(location,
-                     "cannot reserve '" + parameter.source + "' resource location at index " + std::to_string(index));
+      continue;
+    }
+    for (unsigned long at = index; parameter.gate == none && at < index + count; at++)
+      if (!taken.insert(parameter.source + std::to_string(at)).second)
+        rewriter.error(location,
+                       "cannot reserve '" + parameter.source + "' resource location at index " + std::to_string(at));
   }
 }
 

@@ -32,6 +32,26 @@ void capture_by_reference(Rewriter &rewriter, Range captures) {
   }
 }
 
+// Returns the opening brace of a lambda's body.
+uint32_t body_of(const TokenList &tokens, uint32_t captures) {
+  uint32_t index = tokens[captures].partner + 1;
+  while (index < tokens.size() && !one_of(tokens[index].text, {"{", ";"})) index = uint32_t(tokens.after_group(index));
+  return index;
+}
+
+// Only kernels declare variables in threadgroup memory (MSL 4.4). Pointers to it are variables of the thread.
+void check_threadgroup_variables(Rewriter &rewriter, uint32_t opening) {
+  const TokenList &tokens = rewriter.tokens;
+  for (uint32_t index = opening + 1; index < tokens[opening].partner; index++) {
+    if (!tokens.is(index, "threadgroup") || !one_of(tokens[index - 1].text, {"{", "}", ";"})) continue;
+    uint32_t end = index;
+    while (end < tokens[opening].partner && !one_of(tokens[end].text, {"*", "&", "=", ";"}))
+      end = uint32_t(tokens.after_group(end));
+    if (!tokens.is(end, "*") && !tokens.is(end, "&"))
+      rewriter.error(index, "a lambda can't declare variables in threadgroup memory: only kernels can");
+  }
+}
+
 } // namespace
 
 void rewrite_lambdas(Rewriter &rewriter) {
@@ -39,6 +59,7 @@ void rewrite_lambdas(Rewriter &rewriter) {
   for (uint32_t index = 0; index < tokens.size(); index++) {
     if (!is_lambda(tokens, index)) continue;
     if (rewriter.version < 320) rewriter.error(index, "lambda expressions need Metal 3.2 or newer");
+    if (tokens.is(body_of(tokens, index), "{")) check_threadgroup_variables(rewriter, body_of(tokens, index));
     if (tokens[index].partner > index + 1) capture_by_reference(rewriter, {index + 1, tokens[index].partner});
   }
 }

@@ -31,18 +31,24 @@ struct TokenList {
   std::vector<Token> tokens;
 
   size_t size() const { return tokens.size(); }
-  const Token &operator[](size_t index) const { return tokens[index]; }
+  // Beyond the last token, returns an empty one: programs may end anywhere.
+  const Token &operator[](size_t index) const { return index < tokens.size() ? tokens[index] : end; }
   bool is(size_t index, std::string_view text) const { return index < tokens.size() && tokens[index].text == text; }
   bool is_identifier(size_t index) const {
     return index < tokens.size() && tokens[index].kind == TokenKind::identifier;
   }
   // Returns the token after `open … close`, or after the token itself if it is not a bracket.
   size_t after_group(size_t index) const {
-    return tokens[index].partner >= index ? tokens[index].partner + 1 : index + 1;
+    const Token &token = (*this)[index];
+    return token.partner >= index && token.partner < tokens.size() ? token.partner + 1 : index + 1;
   }
   // Returns the text of [first, last) with its spaces.
   std::string join(size_t first, size_t last) const;
+
+  static const Token end;
 };
+
+inline const Token TokenList::end = {"", TokenKind::punctuator, false, false, 0, 0, 0, 0, UINT32_MAX - 1};
 
 // Comments must have been removed, as preprocessing does. `>` is always a separate token, so that template argument
 // lists can be matched; two of them without a space between are printed as `>>`.

@@ -26,6 +26,13 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
+// Scalar types of clang's extensions, which table 2.1 of MSL does not have.
+constexpr std::string_view foreign_types[] = {"__int128",    "__int128_t", "__uint128_t", "_Complex",
+                                              "__complex__", "_Float16",   "__fp16",      "__bf16"};
+
+// Metal's keywords that clang would take for names.
+constexpr std::string_view keywords[] = {"vertex", "fragment", "ray_data", "object_data", "threadgroup_imageblock"};
+
 // Metal's templates and namespaces that this device does not support, and why.
 constexpr Refusal absent[] = {
     {"texture2d_ms", "only a render pass writes textures of several samples a pixel, and this device has none"},
@@ -61,6 +68,7 @@ public:
     for (uint32_t index = 0; index < tokens.size(); index++) {
       if (tokens.is_identifier(index)) check_word(index);
       if (tokens[index].kind == TokenKind::directive) check_directive(index);
+      if (tokens[index].kind == TokenKind::number) check_number(index);
       if (one_of(tokens[index].text, {"__attribute__", "__attribute", "__declspec"}) && tokens.is(index + 1, "("))
         check_attributes({index + 2, tokens[index + 1].partner});
       if (opens_attribute(tokens, index) &&
@@ -71,9 +79,13 @@ public:
     for (uint32_t index = 0; index < tokens.size(); index++) {
       if (one_of(tokens[index].text, {"typedef", "using"})) check_alias(index);
       if (one_of(tokens[index].text, command_types)) check_command(index);
+      if (tokens.is(index, "[") && index > 1 && tokens.is(index + 1, "0") && tokens.is(index + 2, "]") &&
+          tokens.is_identifier(index - 1) && is_type(index - 2))
+        rewriter.error(index - 1, "zero-length arrays are not permitted in Metal");
     }
     for (const Declaration &declaration : rewriter.program.declarations) {
       check_declaration(declaration);
+      for (const Attribute &attribute : declaration.attributes) check_whole(attribute);
       check_index(declaration);
     }
   }
@@ -96,6 +108,10 @@ private:
     if (one_of(text, {"asm", "__asm", "__asm__"}) && names_builtin(tokens, index)) return;
     for (const Refusal &refusal : refusals)
       if (text == refusal.keyword) return rewriter.error(index, std::string(refusal.message));
+    if (one_of(text, foreign_types))
+      return rewriter.error(index, "'" + std::string(text) + "' is not supported in Metal");
+    if (one_of(text, keywords) && is_name(index))
+      return rewriter.error(index, "expected a name (got the keyword '" + std::string(text) + "')");
     bool deletes = text == "delete" && !tokens.is(index - 1, "=") && !tokens.is(index - 1, "operator");
     if (deletes) rewriter.error(index, "'delete' is not supported in Metal");
     if (text == "long" && tokens.is(index + 1, "long")) rewriter.error(index, "'long long' is not supported in Metal");
@@ -104,6 +120,31 @@ private:
         one_of(tokens[index - 1].text, {"=", "(", ",", "return", "!", "?", ":", "{", ";", "||"}))
       rewriter.error(index, "the operator 'noexcept' is not supported in Metal");
     if (text == "bfloat" && rewriter.version < 310) rewriter.error(index, "unknown type name 'bfloat'");
+  }
+
+  // Whether a word stands where only a name can stand: `float4 vertex = …`, `vertex.x`, but not `vertex float4 f(…)`.
+  bool is_name(uint32_t index) const {
+    if (index == 0 || index + 1 >= tokens.size()) return false;
+    if (opens_attribute(tokens, index + 1) || one_of(tokens[index - 1].text, {"[", "("})) return false;
+    return one_of(tokens[index + 1].text,
+                  {"=", ";", ",", ")", "[", ".", "(", "{", "+", "-", "*", "/", "+=", "-=", "*="});
+  }
+
+  // `1.0L`, but not the `L` of an integer.
+  void check_number(uint32_t index) {
+    const std::string_view text = tokens[index].text;
+    const bool is_hexadecimal = text.size() > 1 && one_of(text.substr(0, 2), {"0x", "0X"});
+    const bool is_real = text.find_first_of(is_hexadecimal ? ".pP" : ".eE") != text.npos;
+    if (is_real && one_of(text.substr(text.size() - 1), {"l", "L"}))
+      rewriter.error(index, "'long double' is not supported in Metal");
+  }
+
+  // The index of an attribute is a whole number.
+  void check_whole(const Attribute &attribute) {
+    if (!one_of(tokens[attribute.name].text, {"id", "function_constant", "max_total_threads_per_threadgroup"})) return;
+    if (is_fraction(tokens, attribute.arguments))
+      rewriter.error(attribute.name,
+                     "'" + std::string(tokens[attribute.name].text) + "' attribute requires an integer constant");
   }
 
   // A texture buffer has no access by samplers (MSL 2.9).
@@ -142,7 +183,7 @@ private:
   void check_index(const Declaration &declaration) {
     for (const Attribute &attribute : declaration.attributes) {
       if (!tokens.is(attribute.name, "id") || !attribute.arguments.exists()) continue;
-      if (!indices.insert({declaration.scope, rewriter.text(attribute.arguments)}).second)
+      if (!take_ids(declaration, rewriter.text(attribute.arguments)))
         rewriter.error(attribute.name, "another member has the same 'id'");
       if (tokens.is(attribute.arguments.first, "-"))
         rewriter.error(attribute.name, "'id' attribute parameter is out of bounds: must not be negative");
@@ -151,6 +192,21 @@ private:
           rewriter.error(index, "a member of an argument buffer can't point to '" + std::string(tokens[index].text) +
                                     "' memory: expected device or constant");
     }
+  }
+
+  // Takes the indices of a member: an array has one for each element. Returns whether all of them were free.
+  bool take_ids(const Declaration &declaration, const std::string &text) {
+    char *end = nullptr;
+    const unsigned long first = strtoul(text.c_str(), &end, 0);
+    if (end == text.c_str() || *end) return indices.insert({declaration.scope, text}).second;
+    unsigned long count = array_count(tokens, {declaration.start, declaration.tokens.last});
+    const bool is_array = declaration.name != none && tokens.is(declaration.name + 1, "[");
+    if (is_array && !opens_attribute(tokens, declaration.name + 1))
+      count = literal(tokens, {declaration.name + 2, tokens[declaration.name + 1].partner});
+    bool free = true;
+    for (unsigned long at = first; at < first + count; at++)
+      free &= indices.insert({declaration.scope, std::to_string(at)}).second;
+    return free;
   }
 
   // Collects the program's classes, to distinguish `Point *p` from a product.
@@ -221,6 +277,9 @@ private:
 
   void check_function(const Declaration &declaration) {
     template_names(declaration);
+    if (tokens.is(declaration.name, "main") && !rewriter.program.scopes[declaration.scope].is_class &&
+        declaration.attributes.empty() && !is_qualified(declaration))
+      rewriter.error(declaration.name, "non-qualified function cannot be called 'main'");
     if (!tokens.is(declaration.name, "operator") ||
         one_of(tokens[declaration.name + 1].text, {"=", "+=", "-=", "*=", "/=", "[", "++", "--"}))
       check_pointers({declaration.start, declaration.name});
@@ -228,13 +287,24 @@ private:
     if (declaration.body.exists()) check_body(declaration.body);
   }
 
+  // Whether a keyword makes a function one that the host calls.
+  bool is_qualified(const Declaration &declaration) const {
+    for (uint32_t index = declaration.start; index < declaration.name; index++)
+      if (one_of(tokens[index].text, {"kernel", "vertex", "fragment"})) return true;
+    return false;
+  }
+
   void check_variable(const Declaration &declaration) {
     template_names(declaration);
     check_pointers({declaration.start, declaration.name});
     for (const Attribute &attribute : declaration.attributes)
-      if (tokens.is(attribute.name, "function_constant") && is_compound(tokens[declaration.name - 1].text))
+      if (tokens.is(attribute.name, "function_constant") && declaration.name > declaration.start &&
+          is_compound(tokens[declaration.name - 1].text))
         rewriter.error(declaration.name, "a function constant must be of a scalar or vector type");
+    check_braces(declaration);
     bool of_namespace = !rewriter.program.scopes[declaration.scope].is_class, constant = false;
+    if (of_namespace && is_pointer(declaration))
+      rewriter.error(declaration.name, "program scope variable must reside in constant address space");
     if (!of_namespace && is_static(declaration) && !has_constant(declaration))
       rewriter.error(declaration.name, "static data member must reside in constant address space");
     for (uint32_t index = declaration.start; index < declaration.name; index++)
@@ -250,6 +320,35 @@ private:
         (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";")) &&
         is_type(declaration.name - 1))
       rewriter.error(declaration.name, "program scope variable must reside in constant address space");
+  }
+
+  // A pointer without a space for itself: `constant float *p`, but not `constant float *constant p`.
+  bool is_pointer(const Declaration &declaration) const {
+    uint32_t index = declaration.name;
+    do {
+      if (index == declaration.start) return false;
+      index--;
+    } while (one_of(tokens[index].text, {"const", "volatile"}));
+    bool spaced = false;
+    for (uint32_t first = declaration.start; first < index; first++) spaced |= is_space(tokens[first].text);
+    return spaced && tokens.is(index, "*") && declaration.parameters.first == none &&
+           !program_input(rewriter, declaration) &&
+           (declaration.initializer != none || tokens.is(declaration.tokens.last - 1, ";"));
+  }
+
+  // `constant float2 v = {1, 2, 3};`: clang does not check lists in a program's scope.
+  void check_braces(const Declaration &declaration) {
+    if (declaration.initializer == none || declaration.name == declaration.start) return;
+    const std::string_view type = tokens[declaration.name - 1].text;
+    const bool is_vector = type.size() > 3 && one_of(type.substr(type.size() - 1), {"2", "3", "4"}) &&
+                           one_of(type.substr(0, type.size() - 1), scalar_types);
+    if (!is_vector || tokens.is(declaration.name + 1, "[")) return;
+    const uint32_t opening = declaration.initializer + (tokens.is(declaration.initializer, "=") ? 1 : 0);
+    if (!tokens.is(opening, "{")) return;
+    const std::vector<Range> elements = split_commas(tokens, {opening + 1, tokens[opening].partner});
+    const size_t trailing = !elements.empty() && elements.back().size() == 0;
+    if (elements.size() - trailing > size_t(type.back() - '0'))
+      rewriter.error(opening, "excess elements in vector initializer");
   }
 
   // Classes, and matrices such as float4x4.
@@ -301,8 +400,9 @@ private:
         if (one_of(tokens[index].text, {"typename", "class"})) parameters.insert(tokens[index + 1].text);
   }
 
-  // Checks the type in one declaration: an address space must precede each `*` and `&`. Those of function types and
-  // template arguments, which belong to another type, are not checked.
+  // Checks the type in one declaration: an address space must precede the first `*` or `&`. Further ones may omit it,
+  // which means `thread`: MLX declares `const device T *&`. Those of function types and template arguments belong to
+  // another type, and are not checked.
   void check_pointers(Range range) {
     bool named = false, free = false;
     for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
@@ -336,6 +436,19 @@ private:
     rewriter.error(first, "static local variable must reside in constant address space");
   }
 
+  // Whether a name before a `:` is a label, and not an enumerator, a section of a class or an unnamed bit-field.
+  bool is_label(uint32_t index) const {
+    return tokens.is_identifier(index) && index > 0 && one_of(tokens[index - 1].text, {";", "{", "}"}) &&
+           !one_of(tokens[index].text, {"default", "public", "private", "protected"}) && !is_type(index);
+  }
+
+  // An external variable is one of the program's scope, and these are constant (MSL 4.2).
+  void check_external(Range body, uint32_t first) {
+    for (uint32_t index = first; index < body.last && !tokens.is(index, ";"); index++)
+      if (one_of(tokens[index].text, {"constant", "("})) return;
+    rewriter.error(first, "program scope variable must reside in constant address space");
+  }
+
   void report(uint32_t index) {
     rewriter.error(index, std::string(tokens.is(index, "*") ? "pointer" : "reference") +
                               " type must have explicit address space qualifier");
@@ -346,6 +459,9 @@ private:
   void check_body(Range body) {
     for (uint32_t index = body.first; index + 1 < body.last; index++) {
       if (tokens.is(index, "static")) check_static(index);
+      if (tokens.is(index, "extern")) check_external(body, index);
+      if (tokens.is(index, ":") && is_label(index - 1))
+        rewriter.error(index - 1, "labeled statements are not supported in Metal");
       if (one_of(tokens[index].text, {"struct", "class", "union"})) {
         const uint32_t opening = tokens.is(index + 1, "{") ? index + 1 : index + 2;
         if (tokens.is(opening, "{")) check_local_class(opening);

@@ -171,14 +171,21 @@ std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &
     if (part.size() < 2 || !tokens.is_identifier(part.last - 1)) return {};
     Argument argument = {part, part.last - 1, {}};
     bool is_const = false, is_thread = false, is_deduced = deduced.empty();
+    uint32_t pointer = part.first; // the qualifiers of the object itself follow the last `*`
+    for (uint32_t index = part.first; index < part.last; index++)
+      if (tokens.is(index, "*")) pointer = index + 1;
     for (uint32_t index = part.first; index < part.last; index++) {
       if (one_of(tokens[index].text, {"=", "...", "(", "[", "&&"})) return {};
-      is_const |= tokens.is(index, "const");
-      is_thread |= tokens.is(index, "thread");
+      is_const |= index >= pointer && tokens.is(index, "const");
+      is_thread |= index >= pointer && tokens.is(index, "thread");
       for (const TemplateParameter &parameter : deduced)
         is_deduced |= index < argument.name && tokens.is(index, tokens[parameter.name].text);
-      const bool of_type = index + 2 < part.last && !one_of(tokens[index].text, {"const", "thread"});
-      if (of_type) argument.type += rewriter.text(index) + " ";
+      if (index + 2 >= part.last || (index >= pointer && one_of(tokens[index].text, {"const", "thread"}))) continue;
+      const bool is_const_twice =
+          tokens.is(index + 1, "const") || (index > part.first && tokens.is(index - 1, "const"));
+      if (tokens.is(index, "constant") && !is_const_twice) argument.type += "const ";
+      argument.type +=
+          (is_space(tokens[index].text) ? std::string(strict_space(tokens[index].text)) : rewriter.text(index)) + " ";
     }
     if (!is_const || !is_thread || !is_deduced || !tokens.is(part.last - 2, "&")) argument.type.clear();
     found.push_back(argument);
@@ -250,12 +257,12 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
       const bool is_temporary = !argument.type.empty() && mask >> bit++ & 1;
       std::string parameter = strict_text(rewriter, argument.tokens);
       if (is_temporary) {
-        parameter = is_template ? "const " + argument.type + "&&" + name : "mrt_of_" + name + " &&" + name;
+        parameter = is_template ? argument.type + "const &&" + name : "mrt_of_" + name + " &&" + name;
         if (!is_template) types += (types.empty() ? "typename mrt_of_" : ", typename mrt_of_") + name;
         if (!is_template)
           unnamed += " && !__is_lvalue_reference(mrt_of_" + name + ") && " + test + "mrt_of_" + name + ", " +
                      argument.type + ")";
-        copies += "const __private " + argument.type + "mrt_" + name + " = " + name + "; ";
+        copies += argument.type + "const __private mrt_" + name + " = " + name + "; ";
       }
       parameters += (parameters.empty() ? "" : ", ") + parameter;
       passed += (passed.empty() ? "" : ", ") + (is_temporary ? "mrt_" + name : name);

@@ -283,4 +283,27 @@ std::vector<Range> split_commas(const TokenList &tokens, Range range) {
   return parts;
 }
 
+bool is_fraction(const TokenList &tokens, Range range) {
+  return range.size() == 1 && tokens[range.first].kind == TokenKind::number &&
+         tokens[range.first].text.find('.') != std::string_view::npos;
+}
+
+unsigned long literal(const TokenList &tokens, Range range) {
+  if (range.size() != 1) return 1;
+  const std::string text(tokens[range.first].text);
+  char *end = nullptr;
+  const unsigned long value = strtoul(text.c_str(), &end, 0);
+  return end == text.c_str() || *end || value > 65536 ? 1 : value;
+}
+
+unsigned long array_count(const TokenList &tokens, Range range) {
+  for (uint32_t index = range.first; index + 1 < range.last; index++) {
+    if (!tokens.is(index, "array") || !tokens.is(index + 1, "<")) continue;
+    const std::vector<Range> arguments =
+        split_commas(tokens, {index + 2, after_angles(tokens, index + 1, range.last) - 1});
+    return arguments.size() < 2 ? 1 : literal(tokens, arguments.back());
+  }
+  return 1;
+}
+
 } // namespace mrt

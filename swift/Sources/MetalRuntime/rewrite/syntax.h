@@ -61,4 +61,11 @@ uint32_t after_angles(const TokenList &tokens, uint32_t index, uint32_t end);
 // Splits [first, last) at the commas outside of brackets and template argument lists.
 std::vector<Range> split_commas(const TokenList &tokens, Range range);
 
+// Whether a range is one number with a fraction, such as 1.5.
+bool is_fraction(const TokenList &tokens, Range range);
+// Returns a range's whole number, or 1 if it is anything else.
+unsigned long literal(const TokenList &tokens, Range range);
+// Returns N of the first `array<T, N>`, or 1 without one.
+unsigned long array_count(const TokenList &tokens, Range range);
+
 } // namespace mrt

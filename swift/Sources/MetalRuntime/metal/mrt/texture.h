@@ -237,7 +237,9 @@ template <typename T, access a> struct TextureOf : TextureBase {
   typedef vec<T, 4> Color;                                                                                             \
   MRT_METHOD uint get_width(uint lod = 0) const { return this->width(lod); }                                           \
   MRT_METHOD uint get_num_mip_levels() const { return this->levels(); }                                                \
-  MRT_METHOD void fence() const {}
+  MRT_METHOD void fence() const {                                                                                      \
+    static_assert(a == access::read_write, "only a texture of access::read_write has a fence");                        \
+  }
 
 namespace metal {
 
