@@ -9,6 +9,7 @@ import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
 import { Failure } from "../failure.ts";
 import { separateEntries } from "./compact.ts";
+import { importingBunOnce, importingOnce } from "./once.ts";
 import {
   type LaterBundle,
   laterBundleNames,
@@ -90,26 +91,6 @@ const leavingBeside = (source: string): BunPlugin => ({
 });
 
 /**
- * Makes bytecode import the classes of errors once. Bun's bundler would write a call of `require` for each of the 200
- * modules that import them.
- */
-const importingErrorsOnce = (source: string): BunPlugin => ({
-  name: "importing errors once",
-  setup(builder) {
-    const standIn = join(source, "bundle", "errors_once.js");
-    builder.onResolve({ filter: /errors\.js$/ }, ({ path, importer }) =>
-      importer !== standIn && join(dirname(importer), path) === join(source, "core/errors.js")
-        ? { path: standIn }
-        : undefined,
-    );
-    builder.onLoad({ filter: /errors_once\.js$/ }, async () => {
-      const names = (await exportsIn(source, "core/errors.js")).join(", ");
-      return { contents: `export const { ${names} } = require("../core/errors.js");\n`, loader: "js" };
-    });
-  },
-});
-
-/**
  * Bundles a staged package. Its entries, the command and workers then import from the bundle: `src/bundle/library.js`,
  * and `src/bundle/bytecode.js` with its bytecode next to it. The bundle's modules are removed; source maps still name
  * them, with lines of the compiled text.
@@ -121,6 +102,7 @@ export async function bundleLibrary(folder: string, namespaces = namespacesOfPac
   const source = join(folder, "src");
   const entry = join(source, "bundle", "entry.js");
   await nameExports(source, main, "core/errors.js");
+  await listOperations(source, entry);
   const texts = await Promise.all(others.map(async (name) => [name, await textOf(source, name)] as const));
   const imports = texts.flatMap(([, text]) => importsOf(text));
   await Bun.write(entry, entryOf(imports));
@@ -156,6 +138,12 @@ export async function bundleLibrary(folder: string, namespaces = namespacesOfPac
   await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", names));
   for (const [name, members] of membersOf)
     await Bun.write(join(source, "bundle", `${name}.js`), libraryEntry("./chosen.js", `library.${name}`, members));
+  for (const path of [main, "core/errors.js", "core/place.js"]) await markTranspiled(join(source, path));
+}
+
+/** Marks a module without `require` as JavaScript that Bun need not transpile at each start. */
+async function markTranspiled(path: string): Promise<void> {
+  if (await Bun.file(path).exists()) await Bun.write(path, `// @bun\n${await Bun.file(path).text()}`);
 }
 
 /** A bundle that the package loads on first use. */
@@ -221,6 +209,25 @@ async function nameExports(source: string, module: string, from: string): Promis
 }
 
 /**
+ * Replaces the namespace of all operations, of which methods are made, by an object of them. The bundler would make a
+ * getter for each, and reading all of them takes a millisecond at each start.
+ */
+async function listOperations(source: string, entry: string): Promise<void> {
+  const path = join("ops", "methods.js");
+  if (!(await Bun.file(join(source, path)).exists())) return;
+  const operations = await namesIn(entry, { name: "ops", path: "./src/ops/index.ts" });
+  const imports = operations.map((name) => `${name} as own$${name}`).join(", ");
+  const members = operations.map((name) => `${name}: own$${name}`).join(", ");
+  await Bun.write(
+    join(source, path),
+    (await textOf(source, path)).replace(
+      /^import \* as operations from "(.*)";$/m,
+      (_, from: string) => `import { ${imports} } from "${from}";\nconst operations = { ${members} };`,
+    ),
+  );
+}
+
+/**
  * Removes the bundled modules, and rewrites those that the command and workers import. Modules that the command needs
  * to start are not changed, so that `--help` does not load the library.
  */
@@ -260,10 +267,10 @@ async function build(entry: string, { naming, isWritten, isBytecode, names = new
     external,
     naming,
     plugins: [
-      ...(isBytecode ? [importingErrorsOnce(source)] : []),
+      ...(isBytecode ? [importingOnce(source)] : []),
       leavingBeside(source),
       ...plugins,
-      keepingNames(names),
+      keepingNames(names, isBytecode ? source : undefined),
     ],
     // If white space is not minified, a bundle has comments with the path of each module, relative to the working
     // folder.
@@ -440,8 +447,13 @@ function renamedIn(bundle: string): ReadonlySet<string> {
   return new Set([...declared, ...exported]);
 }
 
-/** Restores the names of functions and classes, for which the bundler may rename the variables. */
-const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
+/**
+ * Restores the names of functions and classes, for which the bundler may rename the variables.
+ *
+ * @param once the folder of the sources, if they import modules of Bun by {@link importingOnce}. No plugin can resolve
+ *   those, and only one can load a module.
+ */
+const keepingNames = (names: ReadonlySet<string>, once: string | undefined): BunPlugin => ({
   name: "keeping names",
   setup(builder) {
     if (names.size === 0) return;
@@ -455,7 +467,8 @@ const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
       const lines = declaredNames.map(
         (name) => `\nif (${name}.name) Object.defineProperty(${name}, "name", { value: "${name}" });`,
       );
-      return { contents: `${text}${lines.join("")}`, loader: "js" };
+      const own = once === undefined ? text : importingBunOnce(once, text);
+      return { contents: `${own}${lines.join("")}`, loader: "js" };
     });
   },
 });

@@ -11,7 +11,7 @@ import { Tensor } from "../tensor/tensor.ts";
 import type { Implementation, Launched, OperationCall, Primitive } from "./backend.ts";
 import { type BackendName, backendNames } from "./names.ts";
 import { getScopedBackend } from "./policy.ts";
-import { allPrimitives, primitiveOf, primitives } from "./primitive.ts";
+import { allPrimitives, loadedPrimitives, primitiveOf } from "./primitive.ts";
 import { backends } from "./registry.ts";
 
 /** A call as passed to an override: the primitive's operands and attributes, and allocated results. */
@@ -292,7 +292,7 @@ function makeOverride(
   { name = `override of ${operation}`, when }: OverrideOptions,
 ): Override {
   isInUse = true;
-  if (!primitives.has(operation)) checkName(called, "operation", operation, allPrimitives().keys());
+  if (!loadedPrimitives().has(operation)) checkName(called, "operation", operation, allPrimitives().keys());
   checkName(called, "backend", backend, backendNames);
   const run = (call: OverrideCall): Launched => {
     const within = [...running.get(), made];

@@ -150,6 +150,7 @@ export class MetalMemory implements Memory {
   }
 
   private info() {
+    infoScratch ??= emptyStruct(layouts.bufferInfo);
     const status = this.context.native.orchard_buffer_info_get(this.checkedHandle(), infoScratch, infoScratch.length);
     this.context.call("buffer", status);
     return readStruct<"contents" | "lastTicket" | "storage">(layouts.bufferInfo, infoScratch);
@@ -170,7 +171,7 @@ const adoptBytes: (
   deallocator: Pointer,
 ) => ArrayBuffer = toArrayBuffer;
 
-const infoScratch = emptyStruct(layouts.bufferInfo);
+let infoScratch: Uint8Array | undefined;
 const out = new BigUint64Array(1);
 
 function createBuffer(context: MetalContext, length: number, storage: StorageMode | undefined, label: string): number {

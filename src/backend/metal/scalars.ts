@@ -13,14 +13,11 @@ export interface DataType {
 
 /** Returns the type of an `MTLDataType` raw value; undefined for structs, matrices and other non-numeric types. */
 export function dataTypeOf(raw: number): DataType | undefined {
-  return dataTypesByRaw.get(raw);
+  const found = (Object.entries(dataTypes) as [ScalarTypeName, number][]).find(
+    ([, base]) => raw >= base && raw < base + 4,
+  );
+  return found && { scalar: found[0], lanes: raw - found[1] + 1 };
 }
-
-const dataTypesByRaw = new Map(
-  (Object.entries(dataTypes) as [ScalarTypeName, number][]).flatMap(([scalar, base]) =>
-    [1, 2, 3, 4].map((count): [number, DataType] => [base + count - 1, { scalar, lanes: count }]),
-  ),
-);
 
 export function dataTypeName({ scalar, lanes }: DataType): string {
   return lanes === 1 ? scalar : `${scalar}${lanes}`;

@@ -128,11 +128,11 @@ const passFields = (operands: number) => ({
 });
 
 /** The last operand of each call holds the packed sequences, four numbers each. */
-export const forwardCall = cpuCall("attentionForward", passFields(forwardOperands.length), [
+export const forwardCall = cpuCall("attentionForward", () => passFields(forwardOperands.length), [
   ...forwardOperands,
   "sequences",
 ]);
-export const backwardCall = cpuCall("attentionBackward", passFields(backwardOperands.length), [
+export const backwardCall = cpuCall("attentionBackward", () => passFields(backwardOperands.length), [
   ...backwardOperands,
   "sequences",
 ]);
@@ -168,8 +168,8 @@ const roomOperands = Array.from({ length: MOST_ROOMS }, (_, room) => [`keys${roo
  * A decoding step: see `step.ts`. The operand `sequences` holds ten numbers for each sequence: `StepSequence` in
  * `step.cpp`.
  */
-export const stepCall = cpuCall("attentionStep", stepFields, [...stepOperands, "keys", "values"]);
-export const stepManyCall = cpuCall("attentionStepMany", stepFields, [...stepOperands, ...roomOperands]);
+export const stepCall = cpuCall("attentionStep", () => stepFields, [...stepOperands, "keys", "values"]);
+export const stepManyCall = cpuCall("attentionStepMany", () => stepFields, [...stepOperands, ...roomOperands]);
 
 export const dropoutMaskCall = cpuCall(
   "attentionDropoutMask",

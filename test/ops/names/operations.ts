@@ -1,6 +1,6 @@
 /** The names of operations on elements, rows and slices. */
 import { executeMany, executeUpdate } from "../../../src/backend/dispatch.ts";
-import { primitives } from "../../../src/backend/primitive.ts";
+import { loadedPrimitives } from "../../../src/backend/primitive.ts";
 import { embeddingBag, flashAttention, grad, manualSeed, nn, noGrad, type Tensor, tensor } from "../../../src/index.ts";
 import { definitions } from "../../../src/ops/elementwise/define.ts";
 import { binaryOperations, ternaryOperations, unaryOperations } from "../../../src/ops/elementwise/primitive.ts";
@@ -154,7 +154,7 @@ export const reduction: readonly Walk[] = [
     operands: () => rows("float32"),
     compute: (name, [x]) =>
       executeMany(
-        primitives.get(name) as never,
+        loadedPrimitives().get(name) as never,
         [x],
         [
           { shape: [5], dtype: "float32" },
@@ -211,7 +211,7 @@ export const loss: readonly Walk[] = [
       const inputs = name.startsWith("weighted") ? [x, target, weight, positive] : [x, target];
       const own = { shape: [30], dtype: "float32" } as const;
       const attributes = { loss: name, needs: [true, true], factor: 1 };
-      const gradient = primitives.get("lossGradient") as never;
+      const gradient = loadedPrimitives().get("lossGradient") as never;
       return [
         run("loss", inputs, [30], "float32", { loss: name, isSummed: false, factor: 1 }),
         ...executeMany(gradient, [scale, ...inputs], [own, own], attributes as never),

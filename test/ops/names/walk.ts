@@ -2,7 +2,7 @@
 
 import type { Primitive } from "../../../src/backend/backend.ts";
 import { execute } from "../../../src/backend/dispatch.ts";
-import { primitives } from "../../../src/backend/primitive.ts";
+import { loadedPrimitives } from "../../../src/backend/primitive.ts";
 import type { Tensor } from "../../../src/index.ts";
 import { tensor } from "../../../src/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
@@ -37,7 +37,7 @@ export function shaped(shape: Shape, values: readonly number[], dtype: DType = "
 
 /** Runs a primitive by its name. */
 export const run = (name: string, inputs: readonly Tensor[], shape: Shape, dtype: DType, attributes?: object): Tensor =>
-  execute(primitives.get(name) as unknown as Primitive<object>, inputs, shape, dtype, attributes!);
+  execute(loadedPrimitives().get(name) as unknown as Primitive<object>, inputs, shape, dtype, attributes!);
 
 export const numbersOf = (result: Tensor | readonly Tensor[]): number[] =>
   [result].flat().flatMap((part) => flattened(part.toArray()));
