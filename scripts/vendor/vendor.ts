@@ -123,7 +123,7 @@ async function bundleCopies(copies: string, wanted: readonly (readonly [string, 
     files: Object.fromEntries(entries),
     target: "bun",
     splitting: true,
-    minify: { whitespace: true }, // keeps the names of classes
+    minify: { whitespace: true, syntax: true, keepNames: true },
     naming: { entry: "[name].[ext]", chunk: "shared_[hash].[ext]" },
     outdir: copies,
     metafile: true,
