@@ -64,7 +64,8 @@ struct Problem {
     const bool is_uneven = wide.kernel == adaptive_kernel;
     const bool is_short = is_uneven ? wide.input < long_uneven_window * wide.output
                                     : wide.output < long_line && wide.kernel < long_uneven_window;
-    return is_short && planes >= least_planes && pooling.pixels() <= small_plane && pooling.results() <= small_plane;
+    const int64_t least = is_uneven || wide.output < medium_line ? least_planes : max_pool_blocks().planes;
+    return is_short && planes >= least && pooling.pixels() <= small_plane && pooling.results() <= small_plane;
   }
   int64_t size() const { return dtype_sizes[static_cast<int>(dtype)]; }
   int64_t compute_size() const { return std::max<int64_t>(size(), 4); }

@@ -99,7 +99,8 @@ bool has_small_planes(const Resampling &resampling, int64_t planes) {
   const auto &[deep, high, wide] = resampling.axes;
   const bool is_even = !wide.weights && (wide.step == 1 || wide.step == 2) && wide.length > 0;
   const int64_t most = is_even ? small_plane : small_weighted_plane;
-  return planes >= least_planes && (is_even ? wide.output < long_line : wide.longest < long_uneven_window) &&
+  const int64_t least = !is_even || wide.output < medium_line ? least_planes : resamplings().together;
+  return planes >= least && (is_even ? wide.output < long_line : wide.longest < long_uneven_window) &&
          deep.input * high.input * wide.input <= most && deep.output * high.output * wide.output <= most;
 }
 
