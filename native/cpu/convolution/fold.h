@@ -1,4 +1,4 @@
-// The block of the function "fold".
+// The blocks of the functions "fold" and "unfold".
 #pragma once
 
 #include "convolution.h"
@@ -14,6 +14,16 @@ struct FoldBlock {
   Whole planes;
   Whole input[fold_axes], output[fold_axes], kernel_size[fold_axes];
   Whole stride[fold_axes], dilation[fold_axes];
+  Whole offsets[2];
+};
+
+// The inverse: images [planes, …input] and windows [planes, …kernel, …output], both contiguous. Element k of window p
+// is element p · stride + k · dilation − before of the image; 0 outside of it.
+struct UnfoldBlock {
+  DTypeField dtype;
+  Whole planes;
+  Whole input[fold_axes], output[fold_axes], kernel_size[fold_axes];
+  Whole stride[fold_axes], dilation[fold_axes], before[fold_axes];
   Whole offsets[2];
 };
 

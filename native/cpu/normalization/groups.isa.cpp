@@ -11,18 +11,66 @@ namespace {
 
 using tuning::normalization::piece;
 
-template <class T> Moments moments_of_group(const T *x, int64_t count) {
-  if constexpr (std::is_same_v<T, Compute<T>>) return moments_of(x, count);
-  else {
-    Compute<T> wide[piece];
-    Moments all;
-    for (int64_t first = 0; first < count; first += piece) {
-      const int64_t length = std::min(piece, count - first);
-      widen(x + first, wide, length);
-      all = merged(all, moments_of(wide, length));
+// Sums of deviations from `shift`, and of their squares, in float64. Partial sums are those of `summed`.
+struct Deviations {
+  double sums[sum_lanes] = {}, squares[sum_lanes] = {};
+
+  template <class C> void include(const C *x, int64_t count, double shift) {
+    int64_t i = 0;
+    for (; i + sum_lanes <= count; i += sum_lanes)
+      for (int lane = 0; lane < sum_lanes; lane++) {
+        const double deviation = double(x[i + lane]) - shift;
+        sums[lane] += deviation, squares[lane] += deviation * deviation;
+      }
+    for (int lane = 0; i < count; i++, lane++) {
+      const double deviation = double(x[i]) - shift;
+      sums[lane] += deviation, squares[lane] += deviation * deviation;
     }
-    return all;
   }
+};
+
+// Floats of at most 32 bits are read once: deviations from the first of n elements, whose square is at most n times the
+// variance, lose at most a factor of n of float64's precision.
+template <class T> Moments moments_of_group(const T *x, int64_t count) {
+  using C = Compute<T>;
+  if constexpr (sizeof(C) == 8) return moments_of(x, count);
+  else {
+    const double shift = double(load(x[0]));
+    Deviations all;
+    if constexpr (std::is_same_v<T, C>) all.include(x, count, shift);
+    else {
+      C wide[piece];
+      for (int64_t first = 0; first < count; first += piece) {
+        const int64_t length = std::min(piece, count - first);
+        widen(x + first, wide, length);
+        all.include(wide, length, shift);
+      }
+    }
+    const double sum = lanes_summed(all.sums), squares = lanes_summed(all.squares);
+    const double rest = squares - sum * (sum / double(count));
+    return {double(count), shift + sum / double(count), rest < 0 ? 0 : rest};
+  }
+}
+
+// Σ g and Σ g · (x − mean) of a channel.
+struct Slopes {
+  double plain, centered;
+};
+template <class T> Slopes slopes_of(const T *x, const T *gradient, int64_t count, double mean) {
+  double plain[sum_lanes] = {}, centered[sum_lanes] = {};
+  const auto include = [&](int64_t i, int lane) {
+    const double slope = double(load(gradient[i]));
+    plain[lane] += slope, centered[lane] += slope * (double(load(x[i])) - mean);
+  };
+  if (count < sum_lanes) {
+    for (int64_t i = 0; i < count; i++) include(i, 0);
+    return {plain[0], centered[0]};
+  }
+  int64_t i = 0;
+  for (; i + sum_lanes <= count; i += sum_lanes)
+    for (int lane = 0; lane < sum_lanes; lane++) include(i + lane, lane);
+  for (int lane = 0; i < count; i++, lane++) include(i, lane);
+  return {lanes_summed(plain), lanes_summed(centered)};
 }
 
 // The rounded steps are those of the operations that compute the same with gradients (normalization.isa.cpp).
@@ -59,9 +107,8 @@ void group_gradient(const void *given, const void *given_gradient, int64_t chann
   double total = 0, product = 0; // Σ v and Σ v·n
   for (int64_t channel = 0; channel < channels; channel++) {
     const T *from = x + channel * inner, *slopes = gradient + channel * inner;
-    const double plain = summed(inner, [=](int64_t i) { return double(load(slopes[i])); });
-    const double scaled =
-        summed(inner, [=](int64_t i) { return double(load(slopes[i])) * (double(load(from[i])) - mean); }) * scale;
+    const auto [plain, centered] = slopes_of(from, slopes, inner, mean);
+    const double scaled = centered * scale;
     sums[2 * channel] = plain, sums[2 * channel + 1] = scaled;
     const double factor = factors ? double(factors[channel]) : 1;
     total += factor * plain, product += factor * scaled;

@@ -12,7 +12,7 @@ using namespace orchard;
 
 namespace {
 
-using tuning::pooling::window_steps;
+using namespace tuning::pooling;
 
 int64_t grain_of(int64_t steps) { return std::max<int64_t>(1, window_steps / std::max<int64_t>(1, steps)); }
 
@@ -58,11 +58,19 @@ struct Problem {
     }
     return product;
   }
+  // Whether lanes are planes instead of windows of a line: lines are short, or their windows differ.
+  bool has_small_planes() const {
+    const ConvolutionAxis &wide = pooling.axes[2];
+    const bool is_uneven = wide.kernel == adaptive_kernel;
+    const bool is_short = is_uneven ? wide.input < long_uneven_window * wide.output
+                                    : wide.output < long_line && wide.kernel < long_uneven_window;
+    const int64_t least = is_uneven || wide.output < medium_line ? least_planes : max_pool_blocks().planes;
+    return is_short && planes >= least && pooling.pixels() <= small_plane && pooling.results() <= small_plane;
+  }
   int64_t size() const { return dtype_sizes[static_cast<int>(dtype)]; }
   int64_t compute_size() const { return std::max<int64_t>(size(), 4); }
-  const MaxPoolKernel &kernel() const {
-    return max_pools().kernels[static_cast<int>(dtype)][index_dtype == DType::int32 ? pooling_int32 : pooling_int64];
-  }
+  PoolingIndex index_kind() const { return index_dtype == DType::int32 ? pooling_int32 : pooling_int64; }
+  const MaxPoolKernel &kernel() const { return max_pools().kernels[static_cast<int>(dtype)][index_kind()]; }
 
 private:
   Extent without_gaps(int64_t deep, int64_t high, int64_t wide) const {
@@ -72,6 +80,26 @@ private:
   }
 };
 
+void pool_small_planes(const Problem &problem, const char *x, char *values, char *indices) {
+  const int64_t together = max_pool_blocks().planes, planes = problem.planes;
+  const int64_t blocks = (planes + together - 1) / together;
+  const Pooling &pooling = problem.pooling;
+  const int64_t pixels = pooling.pixels(), results = pooling.results();
+  const int64_t steps = together * (pixels + results) + problem.steps() * pooling.lines();
+  const int64_t grain = std::max<int64_t>(1, plane_steps / steps);
+  const int64_t room = together * (pixels + 2 * results + 3 * together) * problem.compute_size();
+  const MaxPoolPlanes compute = max_pool_blocks().kernels[static_cast<int>(problem.dtype)][problem.index_kind()];
+  ScratchSlots<double> slots((blocks + grain - 1) / grain, room / int64_t(sizeof(double)));
+  parallel_for(blocks, grain, [&](int64_t begin, int64_t end) {
+    slots.with([&](double *scratch) {
+      for (int64_t plane = begin * together; plane < std::min(end * together, planes); plane += together)
+        compute(pooling, element(x, problem.dtype, plane * pixels), std::min(together, planes - plane),
+                element(values, problem.dtype, plane * results),
+                indices ? element(indices, problem.index_dtype, plane * results) : nullptr, scratch);
+    });
+  });
+}
+
 void max_pool(const MaxPoolBlock &block, Operands operands) {
   const Problem problem(block);
   const char *x = operands.input(0, problem.dtype, block.offsets[0], problem.x);
@@ -79,6 +107,7 @@ void max_pool(const MaxPoolBlock &block, Operands operands) {
   char *indices =
       block.has_indices ? operands.result(2, problem.index_dtype, block.offsets[2], problem.results) : nullptr;
   if (problem.results.is_empty()) return;
+  if (problem.has_small_planes()) return pool_small_planes(problem, x, values, indices);
   const Pooling &pooling = problem.pooling;
   const int64_t lines = pooling.lines(), width = pooling.axes[2].output, pixels = pooling.pixels();
   parallel_for(problem.planes * lines, grain_of(problem.steps()), [&](int64_t begin, int64_t end) {

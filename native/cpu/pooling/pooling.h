@@ -49,6 +49,18 @@ struct MaxPools {
   MaxPoolKernel kernels[4][pooling_indices]; // by dtype: float64, float32, float16, bfloat16
 };
 
+// Computes `count` adjacent planes, at most MaxPoolBlocks::planes. `scratch` has room for MaxPoolBlocks::planes planes
+// of x and of the results in the compute type, and for as many positions of the same size; each rounded up to a
+// multiple of MaxPoolBlocks::planes elements.
+using MaxPoolPlanes = void (*)(const Pooling &pooling, const void *x, int64_t count, void *values, void *indices,
+                               void *scratch);
+
+struct MaxPoolBlocks {
+  int64_t planes;
+  MaxPoolPlanes kernels[4][pooling_indices]; // as MaxPools
+};
+
 } // namespace orchard
 
+ORCHARD_ISA_TABLE(MaxPoolBlocks, max_pool_blocks)
 ORCHARD_ISA_TABLE(MaxPools, max_pools)

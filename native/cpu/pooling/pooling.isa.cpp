@@ -1,44 +1,11 @@
-#include "pooling.h"
+#include "largest.h"
 #include "tuning.h"
-
-#include <algorithm>
+#include "window_ranges.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
 using namespace tuning::pooling;
-
-constexpr int lanes = 16;
-
-// A range of indices; empty if `end` is not greater than `begin`.
-struct Range {
-  int64_t begin, end;
-};
-
-// Adaptive windows divide the input: window w of n is elements ⌊w·input/n⌋ to ⌈(w + 1)·input/n⌉ - 1.
-bool is_adaptive(const ConvolutionAxis &axis) { return axis.kernel == adaptive_kernel; }
-
-// Returns the position of a window's first element, which may be before the input.
-int64_t first_of(const ConvolutionAxis &axis, int64_t window) {
-  return is_adaptive(axis) ? window * axis.input / axis.output : window * axis.stride - axis.before;
-}
-
-// Returns the elements of a window that are inside the input, for a window at a position along an axis.
-Range places_inside(const ConvolutionAxis &axis, int64_t window) {
-  const int64_t first = first_of(axis, window);
-  if (is_adaptive(axis)) return {0, ((window + 1) * axis.input + axis.output - 1) / axis.output - first};
-  const int64_t begin = first < 0 ? (-first + axis.dilation - 1) / axis.dilation : 0;
-  const int64_t end = first < axis.input ? (axis.input - first + axis.dilation - 1) / axis.dilation : 0;
-  return {begin, std::min(end, axis.kernel)};
-}
-
-// Returns the windows among `windows` whose element `place` is inside the input.
-Range windows_inside(const ConvolutionAxis &axis, int64_t place, Range windows) {
-  const int64_t shift = place * axis.dilation - axis.before;
-  const int64_t begin = shift < 0 ? (-shift + axis.stride - 1) / axis.stride : 0;
-  const int64_t end = shift < axis.input ? (axis.input - shift + axis.stride - 1) / axis.stride : 0;
-  return {std::max(begin, windows.begin), std::min(end, windows.end)};
-}
 
 // The maxima of adjacent windows so far, and their positions in the plane if requested.
 template <class C, class I> struct Best {
@@ -87,28 +54,13 @@ void include_row_slowly(const ConvolutionAxis &wide, const T *row, I row_place, 
 template <bool is_indexed, class T, class I>
 bool include_adjacent(const T *x, int64_t count, I at, Best<Compute<T>, I> best) {
   using C = Compute<T>;
-  C largest[lanes];
-  bool is_nan = false;
-  std::fill_n(largest, lanes, -std::numeric_limits<C>::infinity());
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    for (int lane = 0; lane < lanes; lane++) {
-      const C value = load(x[i + lane]);
-      is_nan |= value != value;
-      largest[lane] = value > largest[lane] ? value : largest[lane];
-    }
-  for (; i < count; i++) {
-    const C value = load(x[i]);
-    is_nan |= value != value;
-    largest[0] = value > largest[0] ? value : largest[0];
-  }
-  if (is_nan) return false;
-  const C found = *std::max_element(largest, largest + lanes);
+  Largest<T> largest;
+  largest.include(x, count);
+  if (largest.has_nan()) return false;
+  const C found = largest.value();
   if constexpr (is_indexed) {
     if (!(found > *best.values) && *best.places >= 0) return true;
-    int64_t first = 0;
-    while (load(x[first]) != found) first++;
-    *best.places = I(at + I(first));
+    *best.places = I(at + I(position_of(found, x, count)));
     *best.values = found;
   } else *best.values = found > *best.values ? found : *best.values;
   return true;
@@ -157,24 +109,6 @@ struct Box {
   int64_t depth_stride, row_stride;
 };
 
-// Returns the maximum of adjacent elements and of `largest`, by lanes; elements may be counted twice.
-template <class T> inline bool include_lanes(const T *x, int64_t count, Compute<T> (&largest)[lanes]) {
-  using C = Compute<T>;
-  bool is_nan = false;
-  const auto include_some = [&](const T *from, int some) {
-    for (int lane = 0; lane < some; lane++) {
-      const C value = load(from[lane]);
-      is_nan |= value != value;
-      largest[lane] = value > largest[lane] ? value : largest[lane];
-    }
-  };
-  for (int64_t i = 0; i + lanes <= count; i += lanes) include_some(x + i, lanes);
-  if (count % lanes == 0) return is_nan;
-  if (count > lanes) include_some(x + count - lanes, lanes);
-  else include_some(x, int(count));
-  return is_nan;
-}
-
 // Finds the maximum of a box, whose first element is at position `first` of the plane. Of equal elements the first one
 // counts, of NaNs the last one.
 template <bool is_indexed, class T, class I>
@@ -185,24 +119,21 @@ void find_in_box(const T *plane, int64_t first, const Box &box, Best<Compute<T>,
       for (int64_t row = 0; row < box.rows; row++)
         if (use(first + depth * box.depth_stride + row * box.row_stride)) return;
   };
-  C largest[lanes];
-  std::fill_n(largest, lanes, -std::numeric_limits<C>::infinity());
-  bool is_nan = false;
+  Largest<T> largest;
   for_each_row([&](int64_t at) {
-    is_nan |= include_lanes(plane + at, box.columns, largest);
+    largest.include(plane + at, box.columns);
     return false;
   });
-  if (is_nan)
+  if (largest.has_nan())
     return for_each_row([&](int64_t at) {
       for (int64_t i = 0; i < box.columns; i++) include<1, is_indexed, T, I>(plane + at + i, 1, 1, I(at + i), best);
       return false;
     });
-  const C found = *std::max_element(largest, largest + lanes);
+  const C found = largest.value();
   *best.values = found;
   if constexpr (is_indexed)
     for_each_row([&](int64_t at) {
-      int64_t i = 0;
-      while (i < box.columns && load(plane[at + i]) != found) i++;
+      const int64_t i = position_of(found, plane + at, box.columns);
       if (i < box.columns) *best.places = I(at + i);
       return i < box.columns;
     });

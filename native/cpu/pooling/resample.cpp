@@ -14,7 +14,7 @@ using namespace orchard;
 
 namespace {
 
-using tuning::pooling::resample_steps;
+using namespace tuning::pooling;
 
 // An axis with a checked copy of its table, since another thread may change the table.
 class AxisTable {
@@ -87,18 +87,40 @@ Extent dense(int64_t planes, const Whole (&sizes)[resample_axes]) {
   return all;
 }
 
-// Returns whether a window gives the same results as the one before it, as in the gradient of a pooling.
-bool repeats(const ResampleAxis &axis, int64_t window) {
-  return window > 0 && !axis.weights && axis.starts[window] == axis.starts[window - 1] &&
-         axis.lengths[window] == axis.lengths[window - 1] &&
-         (!axis.divisors || axis.divisors[window] == axis.divisors[window - 1]);
-}
-
 // Returns the approximate number of additions for a line of results.
 int64_t steps_of(const Resampling &resampling) {
   const auto &[deep, high, wide] = resampling.axes;
   const double rows = double(deep.longest) * double(high.longest) * double(wide.input);
   return int64_t(std::min(1e15, rows + double(wide.output) * double(wide.longest + 1))) + 1;
+}
+
+// Whether lanes are planes instead of elements of a line: lines are short, or their windows are weighted or differ.
+bool has_small_planes(const Resampling &resampling, int64_t planes) {
+  const auto &[deep, high, wide] = resampling.axes;
+  const bool is_even = !wide.weights && (wide.step == 1 || wide.step == 2) && wide.length > 0;
+  const int64_t most = is_even ? small_plane : small_weighted_plane;
+  const int64_t least = !is_even || wide.output < medium_line ? least_planes : resamplings().together;
+  return planes >= least && (is_even ? wide.output < long_line : wide.longest < long_uneven_window) &&
+         deep.input * high.input * wide.input <= most && deep.output * high.output * wide.output <= most;
+}
+
+void resample_small_planes(const Resampling &resampling, int64_t planes, DType dtype, const char *x, char *out) {
+  const auto &[deep, high, wide] = resampling.axes;
+  const int64_t together = resamplings().together, blocks = (planes + together - 1) / together;
+  const int64_t pixels = deep.input * high.input * wide.input, lines = deep.output * high.output;
+  const int64_t results = lines * wide.output;
+  const int64_t steps = together * (pixels + results) + lines * steps_of(resampling);
+  const int64_t grain = std::max<int64_t>(1, plane_steps / steps);
+  const int64_t room = together * (wide.input + pixels + results + 2 * together);
+  const ResamplePlanes compute = resamplings().planes[static_cast<int>(dtype)];
+  ScratchSlots<double> slots((blocks + grain - 1) / grain, room);
+  parallel_for(blocks, grain, [&](int64_t begin, int64_t end) {
+    slots.with([&](double *scratch) {
+      for (int64_t plane = begin * together; plane < std::min(end * together, planes); plane += together)
+        compute(resampling, element(x, dtype, plane * pixels), std::min(together, planes - plane),
+                element(out, dtype, plane * results), scratch);
+    });
+  });
 }
 
 // out [planes, …output]: each element is the sum of a window of x [planes, …input], with the products of the axes'
@@ -118,6 +140,7 @@ void resample(const ResampleBlock &block, Operands operands) {
       high(block.input[1], block.output[1], block.weights[1], table, left),
       wide(block.input[2], block.output[2], block.weights[2], table, left);
   const Resampling resampling = {{deep.axis(), high.axis(), wide.axis()}};
+  if (has_small_planes(resampling, planes)) return resample_small_planes(resampling, planes, dtype, x, out);
   const int64_t width = wide.axis().output, lines = deep.axis().output * high.axis().output;
   const int64_t pixels = deep.axis().input * high.axis().input * wide.axis().input;
   const int64_t grain = std::max<int64_t>(1, resample_steps / steps_of(resampling));

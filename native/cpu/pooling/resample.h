@@ -35,9 +35,23 @@ struct Resampling {
 using ResampleLine = void (*)(const Resampling &resampling, const void *plane, int64_t line, void *out,
                               double *scratch);
 
+// Computes `count` adjacent planes, at most Resamplings::together. `scratch` has room for `together` planes of the
+// input and of the results, each rounded up to a multiple of `together` elements, and for `together` lines of the
+// input.
+using ResamplePlanes = void (*)(const Resampling &resampling, const void *x, int64_t count, void *out, double *scratch);
+
 struct Resamplings {
   ResampleLine lines[4]; // by dtype: float64, float32, float16, bfloat16
+  int64_t together;
+  ResamplePlanes planes[4];
 };
+
+// Returns whether a window gives the same results as the one before it, as in the gradient of a pooling.
+inline bool repeats(const ResampleAxis &axis, int64_t window) {
+  return window > 0 && !axis.weights && axis.starts[window] == axis.starts[window - 1] &&
+         axis.lengths[window] == axis.lengths[window - 1] &&
+         (!axis.divisors || axis.divisors[window] == axis.divisors[window - 1]);
+}
 
 } // namespace orchard
 

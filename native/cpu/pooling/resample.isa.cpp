@@ -1,4 +1,4 @@
-#include "resample.h"
+#include "resample_lanes.h"
 #include "tuning.h"
 
 #include <algorithm>
@@ -8,12 +8,7 @@ namespace {
 
 using tuning::pooling::short_window;
 
-constexpr int lanes = 8;
-
-double weight_of(const ResampleAxis &axis, int64_t window, int64_t place) {
-  const double factor = axis.factors ? axis.factors[axis.starts[window] + place] : 1;
-  return axis.weights ? factor * axis.weights[axis.weights_at[window] + place] : factor;
-}
+constexpr int parts_of_window = 8;
 
 // sums = row · weight if `is_first`, else sums += row · weight.
 template <bool is_first, class T> void add_row(const T *row, double weight, int64_t count, double *__restrict sums) {
@@ -73,13 +68,13 @@ void sum_short(const ResampleAxis &wide, const double *__restrict from, double *
 }
 
 double sum_window(const double *from, const double *weights, int64_t length) {
-  double parts[lanes] = {}, total = 0;
+  double parts[parts_of_window] = {}, total = 0;
   int64_t at = 0;
   if (length >= short_window)
-    for (; at + lanes <= length; at += lanes)
-      for (int lane = 0; lane < lanes; lane++)
+    for (; at + parts_of_window <= length; at += parts_of_window)
+      for (int lane = 0; lane < parts_of_window; lane++)
         parts[lane] += weights ? from[at + lane] * weights[at + lane] : from[at + lane];
-  for (int lane = 0; lane < lanes; lane++) total += parts[lane];
+  for (int lane = 0; lane < parts_of_window; lane++) total += parts[lane];
   for (; at < length; at++) total += weights ? from[at] * weights[at] : from[at];
   return total;
 }
@@ -114,6 +109,9 @@ template <class T> void line(const Resampling &resampling, const void *plane, in
 
 } // namespace
 
-extern const Resamplings resamplings = {{line<double>, line<float>, line<Float16>, line<BFloat16>}};
+extern const Resamplings resamplings = {
+    {line<double>, line<float>, line<Float16>, line<BFloat16>},
+    planes_together,
+    {resample_planes<double>, resample_planes<float>, resample_planes<Float16>, resample_planes<BFloat16>}};
 
 } // namespace orchard::ORCHARD_ISA

@@ -1,21 +1,23 @@
-// The functions "fractionalMaxPool" and "gridSample". The formulas are those of the operations that other backends
-// compose (src/ops/pooling/fractional_max_pool.ts, src/ops/picture/grid_sample.ts), in the same order.
+// The functions "fractionalMaxPool", "gridSample" and "affineGrid". The formulas are those of the operations that other
+// backends compose (src/ops/pooling/fractional_max_pool.ts, src/ops/picture/grid_sample.ts), in the same order.
 #include "sampled.h"
 
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
+#include "grid.h"
 #include "tuning.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace orchard;
 using namespace orchard::ORCHARD_ISA;
 
 namespace {
 
-using tuning::pooling::sampled_steps;
+using namespace tuning::pooling;
 
 ORCHARD_EXPORT_NAMES(GridBorder)
 
@@ -76,97 +78,32 @@ void fractional_max_pool(const FractionalMaxPoolBlock &block, Operands operands)
 
 // ---------------------------------------------------------------- sampling by a grid
 
-template <class T> struct GridAxis {
-  int64_t size;
-  GridBorder border;
-  bool aligns_corners;
-
-  T scaled(T at) const {
-    return aligns_corners ? (at + 1) * T(double(size - 1) / 2) : ((at + 1) * T(size) - 1) * T(0.5);
-  }
-
-  // Reflects a position at the borders.
-  T mirrored(T at) const {
-    const T low = aligns_corners ? 0 : T(-0.5), span = T(aligns_corners ? size - 1 : size);
-    if (span == 0) return at * 0;
-    const T distance = std::abs(at - low), beyond = std::fmod(distance, span);
-    const bool is_even = std::fmod(std::floor((distance - beyond) * T(1 / double(span)) + T(0.5)), T(2)) == 0;
-    return is_even ? beyond + low : span + low - beyond;
-  }
-
-  T bounded(T at) const {
-    switch (border) {
-    case GridBorder::border: return clamped(at);
-    case GridBorder::reflection: return clamped(mirrored(at));
-    case GridBorder::zeros:
-    case GridBorder::count: break;
-    }
-    return at;
-  }
-  T clamped(T at) const { return at != at ? 0 : std::clamp(at, T(0), T(size - 1)); }
-
-  // The element at a position; `size` for none.
-  int64_t place(T at) const {
-    const bool is_inside = at >= 0 && at <= T(size - 1);
-    if (border == GridBorder::zeros && !is_inside) return size;
-    return is_inside ? int64_t(at) : at > 0 ? size - 1 : 0;
-  }
-};
-
-// One or two elements along an axis.
-template <class T> struct Taps {
-  int64_t places[2];
-  T weights[2];
-
-  Taps(const GridAxis<T> &axis, T given, bool is_nearest) {
-    const T at = axis.bounded(axis.scaled(given));
-    if (is_nearest) {
-      places[0] = axis.place(std::nearbyint(at));
-      return;
-    }
-    const T first = std::floor(at), part = at - first;
-    places[0] = axis.place(first), places[1] = axis.place(first + 1);
-    weights[0] = 1 - part, weights[1] = part;
-  }
-};
+// Positions in a plane are of the type of `Lane` (grid.isa.cpp).
+constexpr int64_t most_pixels = std::numeric_limits<int32_t>::max();
 
 template <class T> void sample(const GridSampleBlock &block, const Operands &operands) {
-  const int64_t batch = block.batch, channels = block.channels, places = block.places;
-  const GridAxis<T> down{block.height, block.border, block.aligns_corners};
-  const GridAxis<T> across{block.width, block.border, block.aligns_corners};
-  const bool is_nearest = block.is_nearest;
-  if (batch < 0 || channels < 0 || places < 0 || down.size < 1 || across.size < 1)
+  const GridSampling sampling{block.border, block.is_nearest, block.aligns_corners, block.channels,
+                              block.height, block.width,      block.places};
+  const auto &[border, is_nearest, aligns_corners, channels, height, width, places] = sampling;
+  const int64_t batch = block.batch;
+  if (batch < 0 || channels < 0 || places < 0 || height < 1 || width < 1)
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected images with elements");
-  const int64_t pixels = scratch_product({down.size, across.size});
-  const T *x = operands.inputs<T>(
-      0, block.offsets[0], Extent(pixels).along(channels, pixels).along(batch, scratch_product({channels, pixels})));
+  const int64_t pixels = scratch_product({height, width}), elements = scratch_product({channels, pixels});
+  if (sizeof(T) == 4 && pixels > most_pixels) fail(ORCHARD_CPU_UNSUPPORTED, "expected at most 2^31 - 1 pixels");
+  const T *x = operands.inputs<T>(0, block.offsets[0], Extent(pixels).along(channels, pixels).along(batch, elements));
   const T *grid =
       operands.inputs<T>(1, block.offsets[1], Extent(2).along(places, 2).along(batch, scratch_product({2, places})));
-  T *out = operands.results<T>(
-      2, block.offsets[2], Extent(places).along(channels, places).along(batch, scratch_product({channels, places})));
-  parallel_for(
-      batch * places, std::max<int64_t>(1, sampled_steps / (16 + 4 * channels)), [&](int64_t begin, int64_t end) {
-        for (int64_t number = begin; number < end; number++) {
-          const int64_t image = number / places, place = number % places;
-          const Taps<T> row(down, grid[2 * number + 1], is_nearest), column(across, grid[2 * number], is_nearest);
-          const T *in = x + image * channels * pixels;
-          T *to = out + image * channels * places + place;
-          const auto element_at = [&](const T *plane, int y, int z) {
-            const bool is_inside = row.places[y] < down.size && column.places[z] < across.size;
-            return is_inside ? plane[row.places[y] * across.size + column.places[z]] : T(0);
-          };
-          for (int64_t channel = 0; channel < channels; channel++, in += pixels, to += places) {
-            if (is_nearest) {
-              *to = element_at(in, 0, 0);
-              continue;
-            }
-            T total = element_at(in, 0, 0) * row.weights[0] * column.weights[0];
-            total += element_at(in, 0, 1) * row.weights[0] * column.weights[1];
-            total += element_at(in, 1, 0) * row.weights[1] * column.weights[0];
-            *to = total + element_at(in, 1, 1) * row.weights[1] * column.weights[1];
-          }
-        }
-      });
+  const int64_t results = scratch_product({channels, places});
+  T *out = operands.results<T>(2, block.offsets[2], Extent(places).along(channels, places).along(batch, results));
+  const SamplePlaces compute = orchard::grid_samplers().places[sizeof(T) == 8 ? 0 : 1];
+  const int64_t all = places, grain = std::max<int64_t>(1, grid_steps / (16 + 4 * channels));
+  parallel_for(batch * all, grain, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t image = begin / all, place = begin % all, count = std::min(end - begin, all - place);
+      compute(sampling, x + image * elements, grid + 2 * begin, out + image * results + place, count);
+      begin += count;
+    }
+  });
 }
 
 void grid_sample(const GridSampleBlock &block, Operands operands) {
@@ -177,6 +114,55 @@ void grid_sample(const GridSampleBlock &block, Operands operands) {
   }
 }
 
+// ---------------------------------------------------------------- affine grids
+
+// Computes the positions of the centers of elements along an axis, or of the corners if these are aligned.
+template <class T> void find_centers(int64_t size, bool aligns_corners, T *to) {
+  const double share = aligns_corners ? 1 : double(size - 1) / double(size);
+  for (int64_t at = 0; at < size; at++) to[at] = size == 1 ? T(0) : T(share * (double(2 * at) / double(size - 1) - 1));
+}
+
+template <class T> void affine(const AffineGridBlock &block, const Operands &operands) {
+  const int64_t axes = block.axes, batch = block.batch, depth = block.size[0], height = block.size[1];
+  const int64_t width = block.size[2];
+  if ((axes != 2 && axes != 3) || batch < 0 || depth < 1 || height < 1 || width < 1 || (axes == 2 && depth != 1))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected two or three axes of at least one element");
+  const int64_t lines = scratch_product({depth, height}), line = scratch_product({axes, width});
+  const int64_t of_matrix = axes * (axes + 1);
+  const T *theta = operands.inputs<T>(0, block.offsets[0], Extent(of_matrix).along(batch, of_matrix));
+  T *out = operands.results<T>(1, block.offsets[1],
+                               Extent(line).along(lines, line).along(batch, scratch_product({lines, line})));
+  Scratch<T> centers(scratch_product({1, depth + height + width}));
+  T *of_depth = centers.data(), *of_height = of_depth + depth, *of_width = of_height + height;
+  find_centers(depth, block.aligns_corners, of_depth);
+  find_centers(height, block.aligns_corners, of_height);
+  find_centers(width, block.aligns_corners, of_width);
+  parallel_for(batch * lines, std::max<int64_t>(1, affine_steps / line), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; at++) {
+      const T *matrix = theta + at / lines * of_matrix;
+      const T z = of_depth[at % lines / height], y = of_height[at % lines % height];
+      for (int64_t axis = 0; axis < axes; axis++) {
+        const T *row = matrix + axis * (axes + 1);
+        T *to = out + at * line + axis;
+        for (int64_t x = 0; x < width; x++) {
+          T sum = of_width[x] * row[0] + y * row[1];
+          if (axes == 3) sum += z * row[2];
+          to[x * axes] = sum + row[axes];
+        }
+      }
+    }
+  });
+}
+
+void affine_grid(const AffineGridBlock &block, Operands operands) {
+  switch (DType(block.dtype)) {
+  case DType::float64: return affine<double>(block, operands);
+  case DType::float32: return affine<float>(block, operands);
+  default: fail(ORCHARD_CPU_UNSUPPORTED, "expected matrices of float32 or float64");
+  }
+}
+
+ORCHARD_FUNCTION("affineGrid", affine_grid, AffineGridBlock, 2)
 ORCHARD_FUNCTION("fractionalMaxPool", fractional_max_pool, FractionalMaxPoolBlock, 4)
 ORCHARD_FUNCTION("gridSample", grid_sample, GridSampleBlock, 3)
 

@@ -1,4 +1,4 @@
-// Images sampled at positions that are computed or given: fractional max pooling, and sampling by a grid.
+// Images sampled at positions that are computed: fractional max pooling. Positions of an affine map.
 #pragma once
 
 #include "../block.h"
@@ -15,17 +15,13 @@ struct FractionalMaxPoolBlock {
   Whole offsets[4]; // x, samples, values, indices
 };
 
-// The values outside the border: zeros, the nearest element, or mirror images.
-ORCHARD_NAMES(GridBorder, zeros, border, reflection)
-
-// x is [batch, channels, height, width], the grid [batch, places, 2] and the result [batch, channels, places], all
-// contiguous.
-struct GridSampleBlock {
+// The matrices are [batch, axes, axes + 1] and the result [batch, …size, axes], both contiguous: the positions of the
+// centers of all elements, x first, multiplied by the matrix. With two axes, the first size is 1.
+struct AffineGridBlock {
   DTypeField dtype; // float32 or float64
-  Name<GridBorder> border;
-  Flag is_nearest, aligns_corners;
-  Whole batch, channels, height, width, places;
-  Whole offsets[3]; // x, grid, result
+  Flag aligns_corners;
+  Whole axes, batch, size[3];
+  Whole offsets[2];
 };
 
 } // namespace orchard

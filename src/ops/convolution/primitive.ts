@@ -49,21 +49,22 @@ const fields = {
 };
 const convolutionCall = cpuCall("convolution", fields, ["first", "second", "result"]);
 const perImageAxis = array(whole, 2);
+const foldFields = {
+  dtype,
+  planes: whole,
+  input: perImageAxis,
+  output: perImageAxis,
+  kernelSize: perImageAxis,
+  stride: perImageAxis,
+  dilation: perImageAxis,
+};
 /** Adds windows [planes, …kernel, …output] to images [planes, …input]; both are contiguous. */
-export const foldCall = cpuCall(
-  "fold",
-  {
-    dtype,
-    planes: whole,
-    input: perImageAxis,
-    output: perImageAxis,
-    kernelSize: perImageAxis,
-    stride: perImageAxis,
-    dilation: perImageAxis,
-    offsets: array(whole, 2),
-  },
-  ["windows", "images"],
-);
+export const foldCall = cpuCall("fold", { ...foldFields, offsets: array(whole, 2) }, ["windows", "images"]);
+/** Copies the windows of images; elements outside are 0. */
+export const unfoldCall = cpuCall("unfold", { ...foldFields, before: perImageAxis, offsets: array(whole, 2) }, [
+  "images",
+  "windows",
+]);
 /** The numbers that identify the results in native code. */
 const resultNumbers = { y: 0, x: 1, weight: 2 } as const;
 

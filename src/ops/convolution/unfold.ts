@@ -3,15 +3,16 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
-import { computationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { computationDType, type DType, isComplex, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import type { Shape } from "../../tensor/shape.ts";
+import { elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -24,7 +25,7 @@ import { narrow, select, slice } from "../view/slice.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
 import { viewOf } from "../view/view.ts";
 import { alongAxes, checkOperands, outputSize, type PerAxis, perAxis, spanOf } from "./geometry.ts";
-import { foldCall } from "./primitive.ts";
+import { foldCall, unfoldCall } from "./primitive.ts";
 
 /** Options of {@link unfold} and {@link fold}. */
 export interface UnfoldOptions {
@@ -71,14 +72,13 @@ export function unfold(...values: unknown[]): Tensor {
   const windows = windowsOf("unfold", x.shape.slice(-2), given);
   return underName("unfold", () =>
     tidy(() => {
+      const [places, count] = [windows.kernel, windows.output].map(elementCount) as [number, number];
+      const lead = x.shape.slice(0, -3);
+      if (fusesUnfold(x)) return unfolded("unfold", x, windows, [...lead, x.shape.at(-3)! * places, count]);
       const batch = x.rank === 4 ? x : unsqueeze(x, 0);
       const [rows, columns] = tupleOf(windows.padding, 2);
       const whole = rows + columns > 0 ? pad(batch, [columns, columns, rows, rows]) : batch;
-      const result = reshape(windowsIn(whole, windows), [
-        batch.shape[0],
-        batch.shape[1] * windows.kernel[0] * windows.kernel[1],
-        windows.output[0] * windows.output[1],
-      ]);
+      const result = reshape(windowsIn(whole, windows), [batch.shape[0], batch.shape[1] * places, count]);
       return x.rank === 4 ? result : squeeze(result, { dim: 0 });
     }),
   );
@@ -152,7 +152,7 @@ const foldParameters = parameters("fold", {
 });
 
 /** The geometry of windows along two axes. */
-interface Windows {
+export interface Windows {
   readonly kernel: readonly number[];
   readonly dilation: readonly number[];
   readonly padding: readonly number[];
@@ -218,6 +218,38 @@ const foldPrimitive = definePrimitive<Windows>({
   family: "convolution",
   implementations: { metal: onlyCpuFuses, cpu: foldCpu, reference: onlyCpuFuses },
 });
+
+const unfoldCpu: Implementation<Windows> = {
+  run({ operation, inputs: [x], outputs: [result], attributes }) {
+    const input = x.shape.slice(-2);
+    const { kernel, dilation, padding, stride, output } = attributes;
+    const block = {
+      dtype: x.dtype,
+      planes: x.size / (input[0] * input[1]),
+      input,
+      output,
+      kernelSize: kernel,
+      stride,
+      dilation,
+      before: padding,
+      offsets: [x.offset, result.offset],
+    };
+    unfoldCall(operation, block, [x, result]);
+  },
+};
+
+const unfoldPrimitive = definePrimitive<Windows>({
+  name: "unfold",
+  family: "convolution",
+  implementations: { metal: onlyCpuFuses, cpu: unfoldCpu, reference: onlyCpuFuses },
+});
+
+/** Whether {@link unfolded} applies. */
+export const fusesUnfold = (x: Tensor): boolean => fusesOnCpu(x) && !isComplex(x.dtype) && x.size > 0;
+
+/** Copies the windows of images […, height, width] to a tensor of a shape that holds […, …kernel, …output]. */
+export const unfolded = (operation: string, x: Tensor, windows: Windows, shape: Shape): Tensor =>
+  execute(unfoldPrimitive, [contiguous(x)], shape, x.dtype, windows, operation);
 
 /** Computes the adjoint: for each position in a window, adds the elements of all windows to a view. */
 function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {

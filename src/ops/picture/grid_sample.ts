@@ -1,6 +1,7 @@
 /** Sampling of images and volumes at arbitrary positions. */
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -31,6 +32,7 @@ import { transpose } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
+import { affinePositions } from "./affine_grid.cpu.ts";
 import { fusesGrid, sampledImages } from "./grid_sample.cpu.ts";
 
 /** Options of {@link gridSample}. */
@@ -242,6 +244,7 @@ export function affineGrid(...values: unknown[]): Tensor {
   return underName("affineGrid", () =>
     tidy(() => {
       reserve(byteLengthOf([batch, ...sizes, rank], theta.dtype));
+      if (fusesOnCpu(theta) && theta.size > 0) return affinePositions(theta, sizes, alignCorners);
       const wide = accumulationDType(theta.dtype);
       const base = basePoints(sizes, alignCorners, wide);
       const points = matmul(base, transpose(toDType(theta, wide), 1, 2));

@@ -12,6 +12,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { fusesUnfold, unfolded, type Windows } from "../convolution/unfold.ts";
 import { copyOf } from "../copy/copy.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
@@ -74,8 +75,10 @@ export function pixelUnshuffle(...values: unknown[]): Tensor {
       `expected a height and a width divisible by downscaleFactor ${r}, got ${x.describe()}`,
     );
   const lead = x.shape.slice(0, -3);
+  const shape = [...lead, channels * r * r, height / r, width / r];
+  if (fusesUnfold(x)) return unfolded("pixelUnshuffle", x, blocksOf(r, shape.slice(-2)), shape);
   const parts = [elementCount(lead), channels, height / r, r, width / r, r];
-  return rearranged(x, parts, [0, 1, 3, 5, 2, 4], [...lead, channels * r * r, height / r, width / r]);
+  return rearranged(x, parts, [0, 1, 3, 5, 2, 4], shape);
 }
 const pixelUnshuffleParameters = parameters("pixelUnshuffle", {
   x: operand(aTensor),
@@ -107,6 +110,15 @@ export function channelShuffle(...values: unknown[]): Tensor {
   return rearranged(x, [batch, groups, channels / groups, elementCount(others)], [0, 2, 1, 3], x.shape);
 }
 const channelShuffleParameters = parameters("channelShuffle", { x: operand(aTensor), groups: required(aFactor) });
+
+/** Returns the windows that divide an image into r × r blocks. */
+const blocksOf = (r: number, output: readonly number[]): Windows => ({
+  kernel: [r, r],
+  stride: [r, r],
+  dilation: [1, 1],
+  padding: [0, 0],
+  output,
+});
 
 /** Divides axes into parts, permutes them and merges them. Where nothing is recorded, views need no graph. */
 function rearranged(x: Tensor, parts: readonly number[], order: readonly number[], shape: Shape): Tensor {

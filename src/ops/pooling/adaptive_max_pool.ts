@@ -20,6 +20,7 @@ import { reshape } from "../view/reshape.ts";
 import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
 import { largestOfWindows } from "./max_pool_function.ts";
+import { fusesUnpool, unpooled } from "./max_unpool.cpu.ts";
 import { ADAPTIVE } from "./primitive.ts";
 import { checkAxes, type Windows } from "./windows.ts";
 
@@ -247,6 +248,7 @@ function maxUnpool(
   const shape = checkShape(operation, [...lead, ...sizes]);
   return underName(operation, () =>
     tidy(() => {
+      if (fusesUnpool(x, indices)) return unpooled(operation, x, indices, shape, rank);
       const flat = <D extends DType>(each: Tensor<D>): Tensor<D> =>
         reshape(each, [elementCount(lead), elementCount(each.shape.slice(-rank))]);
       const whole = expand(filled([1, 1], x.dtype, 0, operation), [elementCount(lead), elementCount(sizes)]);

@@ -1,5 +1,6 @@
 /** Power-average pooling. */
 import { underName } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -119,7 +120,9 @@ function lpPool(
       const pool = [avgPool1d, avgPool2d, avgPool3d][rank - 1];
       const mean = pool(pow(toDType(x, wide), normType), kernel, { stride, ceilMode });
       const count = kernel.reduce((product, size) => product * size, 1);
-      const total = mul(mul(sign(mean), relu(abs(mean))), count);
+      // means of even powers are not negative; the factors matter only to gradients of windows of zeros
+      const isPositive = normType % 2 === 0 && fusesOnCpu(x);
+      const total = mul(isPositive ? mean : mul(sign(mean), relu(abs(mean))), count);
       return toDType(pow(total, 1 / normType), x.dtype);
     }),
   );
