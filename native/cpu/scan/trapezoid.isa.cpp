@@ -5,8 +5,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Slices that are side by side, and other slices, whose lines would evict each other from the cache.
-constexpr int64_t slices_together = 256, slices_apart = 8;
+constexpr int64_t slices_together = 256;
 
 template <class T> T integral(double twice, double distance) {
   return store<T>(static_cast<Compute<T>>(twice * 0.5 * distance));
@@ -67,16 +66,28 @@ void run_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across
   }
 }
 
-// Slices of adjacent samples, one after the other: sums have several accumulators.
+// Running integrals of one slice of adjacent samples.
+template <class T> void accumulate_slice(const NeighborsRun &run, const T *y, T *out) {
+  double twice = 0, before = double(load(y[0]));
+  for (int64_t i = 1; i < run.length; i++) {
+    const double sample = double(load(y[i]));
+    twice += before + sample;
+    out[(i - 1) * run.along[1]] = integral<T>(twice, run.distance);
+    before = sample;
+  }
+}
+
+// Slices of adjacent samples, one after the other: sums have several accumulators. Returns false for other slices.
 template <class T> bool run_slices(const NeighborsRun &run, const T *y, T *out) {
-  const bool subtracts = run.function == Neighbors::differences && run.along[1] == 1;
-  if (run.along[0] != 1 || run.across[0] == 1 || !(subtracts || run.function == Neighbors::integral)) return false;
+  if (run.along[0] != 1 || run.across[0] == 1) return false;
   const std::integral_constant<int64_t, 1> one;
   for (int64_t slice = 0; slice < run.count; slice++) {
     const T *from = y + slice * run.across[0];
     T *to = out + slice * run.across[1];
-    if (subtracts) subtract_row(from, to, 1, run.length - 1, one, one);
-    else *to = integral<T>(twice_sum(from, run.length), run.distance);
+    if (run.function == Neighbors::integral) *to = integral<T>(twice_sum(from, run.length), run.distance);
+    else if (run.function == Neighbors::integrals) accumulate_slice(run, from, to);
+    else if (run.along[1] == 1) subtract_row(from, to, 1, run.length - 1, one, one);
+    else subtract_row(from, to, 1, run.length - 1, int64_t(1), run.along[1]);
   }
   return true;
 }
@@ -85,11 +96,10 @@ template <class T> void compute(const NeighborsRun &run) {
   const T *y = static_cast<const T *>(run.y);
   T *out = static_cast<T *>(run.out);
   if (run_slices(run, y, out)) return;
-  const int64_t together = run.across[0] == 1 ? slices_together : slices_apart;
   const bool are_side_by_side = run.across[0] == 1 && run.across[1] == 1;
   const std::integral_constant<int64_t, 1> one;
-  for (int64_t first = 0; first < run.count; first += together) {
-    const int64_t count = std::min(together, run.count - first);
+  for (int64_t first = 0; first < run.count; first += slices_together) {
+    const int64_t count = std::min(slices_together, run.count - first);
     const T *from = y + first * run.across[0];
     T *to = out + first * run.across[1];
     if (are_side_by_side) run_rows(run, from, to, count, one, one);

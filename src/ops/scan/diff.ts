@@ -83,7 +83,9 @@ function checkNeighbor(x: Tensor, part: Tensor, axis: number): void {
 }
 
 function differences(x: Tensor, axis: number): Tensor {
-  if (fusesNeighbors(x, axis)) return neighbors("diff", x, { axis, distance: 1, function: "differences" });
+  // along other axes, rows of the two views are long
+  if (axis === x.rank - 1 && fusesNeighbors(x, axis))
+    return neighbors("diff", x, { axis, distance: 1, function: "differences" });
   const length = x.shape[axis] - 1;
   const [before, after] = [narrow(x, axis, 0, length), narrow(x, axis, 1, length)];
   return x.dtype === "bool" ? ne(after, before) : sub(after, before);

@@ -18,7 +18,7 @@ import { testSameBits } from "../same_bits.ts";
 import { hash, makeBlock, place, Random } from "../samples.ts";
 
 type Row = readonly number[];
-const listOf = (x: Tensor): number[] => toDType(x, "float64").toArray().flat() as number[];
+const listOf = (x: Tensor): number[] => [...(toDType(x, "float64").dataSync() as Float64Array)];
 const added = (values: Row): number => values.reduce((sum, value) => sum + value, 0);
 const dot = (a: Row, b: Row): number => added(a.map((value, at) => value * b[at]!));
 const apart = (a: Row, b: Row): number => Math.sqrt(added(a.map((value, at) => (value - b[at]! + 1e-6) ** 2)));
@@ -72,7 +72,7 @@ describe("rows on cpu", () => {
           tolerance,
         );
         const all = pairs.flatMap(([x, y]) => x.map((value, i) => value - y[i]!));
-        checkClose([dist(a, b).item()], [Math.sqrt(dot(all, all))], tolerance);
+        checkClose([Number(dist(a, b).item())], [Math.sqrt(dot(all, all))], tolerance);
         const losses = pairs.map(([x, y, z]) => Math.max(0, apart(x, y) - apart(x, z) + 1));
         checkClose(listOf(tripletMarginLoss(a, b, c, none)), losses, 2 * tolerance);
         const sides = [1, -1, 1];

@@ -3,12 +3,20 @@
  * float64.
  */
 import { describe, expect, test } from "bun:test";
-import { cumulativeTrapezoid, type DType, diff, type Tensor, trapezoid, withBackend } from "../../../src/index.ts";
+import {
+  cumulativeTrapezoid,
+  type DType,
+  diff,
+  type Tensor,
+  toDType,
+  trapezoid,
+  withBackend,
+} from "../../../src/index.ts";
 import { tested } from "../run.ts";
 import { testSameBits } from "../same_bits.ts";
 import { expandedBlock, hash, layouts, makeBlock, place, Random, rounder } from "../samples.ts";
 
-const listOf = (x: Tensor): number[] => x.toArray().flat(8) as number[];
+const listOf = (x: Tensor): number[] => [...(toDType(x, "float64").dataSync() as Float64Array)];
 
 /** One result of each slice along an axis, row-major. */
 function along(
