@@ -1,5 +1,6 @@
 #include "renorm.h"
 
+#include "../few_lanes.h"
 #include "../lanes.h"
 #include "tuning.h"
 
@@ -27,7 +28,7 @@ template <class T> double part(const void *from, int64_t count, double order) {
       total = summed(count, [=](int64_t i) { return power(double(load(x[i]))); });
       return;
     }
-    for (int64_t i = 0; i < count; i++) total += power(double(load(x[i])));
+    total = few_summed(count, [=](int64_t i) { return power(double(load(x[i]))); });
   });
   return total;
 }

@@ -1,5 +1,6 @@
 #include "row_pairs.h"
 
+#include "../few_lanes.h"
 #include "../lanes.h"
 #include "tuning.h"
 
@@ -11,16 +12,16 @@ using tuning::distance::shortest_with_lanes;
 
 template <class T>
 void sum_short(RowPair function, const T *a, const T *b, int64_t count, double eps, RowPairSums &sums) {
-  double of_a = 0, of_b = 0, products = 0, squares = 0;
-  for (int64_t i = 0; i < count; i++) {
-    const double x = double(load(a[i])), y = double(load(b[i])), apart = x - y + eps;
-    of_a += x * x;
-    of_b += y * y;
-    products += x * y;
-    squares += apart * apart;
+  if (function == RowPair::distance) {
+    sums.squares = few_summed(count, [=](int64_t i) {
+      const double apart = double(load(a[i])) - double(load(b[i])) + eps;
+      return apart * apart;
+    });
+    return;
   }
-  if (function == RowPair::distance) sums.squares = squares;
-  else sums.of_a = of_a, sums.of_b = of_b, sums.products = products;
+  sums.of_a = few_summed(count, [=](int64_t i) { return double(load(a[i])) * double(load(a[i])); });
+  sums.of_b = few_summed(count, [=](int64_t i) { return double(load(b[i])) * double(load(b[i])); });
+  sums.products = few_summed(count, [=](int64_t i) { return double(load(a[i])) * double(load(b[i])); });
 }
 
 // Three sums in one pass, each with lanes as in `summed`.

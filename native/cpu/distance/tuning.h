@@ -13,8 +13,8 @@ constexpr int64_t rows_of_task = 64; // of x
 constexpr double terms_of_task = 1e5;
 constexpr int64_t points_of_sum = 256; // summed in registers before they are added to the result
 constexpr int64_t pair_task_elements = 1 << 15;
-// Shorter vectors are summed one element after the other, since clearing and adding the lanes would take longer.
-constexpr int64_t shortest_with_lanes = 48;
+// Shorter vectors are summed by few lanes (few_lanes.h), since clearing and adding more of them would take longer.
+constexpr int64_t shortest_with_lanes = 128;
 constexpr int64_t pair_part = 1024; // elements of a pair that are widened at a time
 
 constexpr int64_t renorm_task_elements = 1 << 15;

@@ -1,4 +1,4 @@
-// The function "incompleteGamma".
+// The function "gammaPair".
 #include "incomplete_gamma.h"
 
 #include "../functions.h"
@@ -13,11 +13,12 @@ namespace {
 
 using tuning::elementwise::incomplete_gamma_grain;
 
+ORCHARD_EXPORT_NAMES(GammaPair)
+
 // Computes the nodes by Newton's method on the Legendre polynomial, as in src/ops/elementwise/legendre.ts.
-GammaRule computed_rule() {
-  constexpr int points = GammaRule::points;
+GammaRule computed_rule(int points, double depth) {
   constexpr double pi = 3.14159265358979323846;
-  GammaRule rule;
+  GammaRule rule{points, depth, {}, {}};
   for (int point = 0; point < points; point++) {
     double x = std::cos(pi * (point + 0.75) / (points + 0.5)), slope = 1;
     for (int step = 0; step < 100; step++) {
@@ -36,22 +37,25 @@ GammaRule computed_rule() {
   return rule;
 }
 
-// out = P(a, x), or Q(a, x) if `is_upper`.
-void incomplete_gamma(const IncompleteGammaBlock &block, Operands operands) {
-  static const GammaRule rule = computed_rule();
+// out = function(a, x). float32 needs a rule of less accuracy.
+void gamma_pair(const GammaPairBlock &block, Operands operands) {
+  static const GammaRule rules[] = {computed_rule(GammaRule::most_points, 40), computed_rule(20, 24)};
   const DType dtype = block.dtype;
   const int64_t count = block.count;
-  const bool is_upper = block.is_upper;
+  const GammaPair function = block.function;
+  const double order = block.order;
   if (dtype != DType::float32 && dtype != DType::float64) fail(ORCHARD_CPU_UNSUPPORTED, "expected float32 or float64");
-  const IncompleteGammaRow row = dtype == DType::float64 ? incomplete_gammas().of_double : incomplete_gammas().of_float;
+  const bool is_wide = dtype == DType::float64;
+  const GammaPairRow row = is_wide ? gamma_pairs().of_double : gamma_pairs().of_float;
   const char *a = operands.input(0, dtype, block.offsets[0], Extent(count));
   const char *x = operands.input(1, dtype, block.offsets[1], Extent(count));
   char *out = operands.result(2, dtype, block.offsets[2], Extent(count));
-  parallel_for(count, incomplete_gamma_grain, [&](int64_t begin, int64_t end) {
-    row(rule, is_upper, element(a, dtype, begin), element(x, dtype, begin), element(out, dtype, begin), end - begin);
+  parallel_for(count, (is_wide ? 1 : 4) * incomplete_gamma_grain, [&](int64_t begin, int64_t end) {
+    row(rules[is_wide ? 0 : 1], function, order, element(a, dtype, begin), element(x, dtype, begin),
+        element(out, dtype, begin), end - begin);
   });
 }
 
-ORCHARD_FUNCTION("incompleteGamma", incomplete_gamma, IncompleteGammaBlock, 3)
+ORCHARD_FUNCTION("gammaPair", gamma_pair, GammaPairBlock, 3)
 
 } // namespace

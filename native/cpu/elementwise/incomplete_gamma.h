@@ -1,30 +1,39 @@
-// The regularized incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x).
+// Functions of two numbers that are related to the gamma function: the regularized incomplete gamma functions P(a, x)
+// and Q(a, x) = 1 - P(a, x), Hurwitz's zeta function, and polygamma.
 #pragma once
 
+#include "../names.h"
 #include "../nest.h"
 
 namespace orchard {
 
+// P(a, x), Q(a, x), the zeta function of a at x, and the derivative of ψ of the given order at x, which does not read a
+ORCHARD_NAMES(GammaPair, lower, upper, zeta, polygamma)
+
 // All operands are dense: a, x and the result.
-struct IncompleteGammaBlock {
+struct GammaPairBlock {
   DTypeField dtype;
-  Flag is_upper;
+  Name<GammaPair> function;
+  Real order;
   Whole offsets[3], count;
 };
 
-// Nodes on [0, 1] and weights of the Gauss-Legendre rule.
+// Nodes on [0, 1] and weights of a Gauss-Legendre rule, for an integral that ends where the logarithm of the integrand
+// is -depth.
 struct GammaRule {
-  static constexpr int points = 32;
-  double at[points], weight[points];
+  static constexpr int most_points = 32;
+  int points;
+  double depth;
+  double at[most_points], weight[most_points];
 };
 
-using IncompleteGammaRow = void (*)(const GammaRule &rule, bool is_upper, const void *a, const void *x, void *out,
-                                    int64_t count);
+using GammaPairRow = void (*)(const GammaRule &rule, GammaPair function, double order, const void *a, const void *x,
+                              void *out, int64_t count);
 
-struct IncompleteGammas {
-  IncompleteGammaRow of_double, of_float;
+struct GammaPairs {
+  GammaPairRow of_double, of_float;
 };
 
 } // namespace orchard
 
-ORCHARD_ISA_TABLE(IncompleteGammas, incomplete_gammas)
+ORCHARD_ISA_TABLE(GammaPairs, gamma_pairs)

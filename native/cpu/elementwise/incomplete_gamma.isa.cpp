@@ -1,69 +1,182 @@
-// The formulas of src/ops/elementwise/incomplete_gamma.ts and gamma_integrals.ts, which other backends compute with
-// several operations. They are computed in float64 for both dtypes.
+// The formulas of src/ops/elementwise/incomplete_gamma.ts, gamma_integrals.ts and zeta.ts, which other backends compute
+// with several operations. They are computed in float64 for both dtypes.
 #include "incomplete_gamma.h"
 
-#include "gamma.h"
+#include "zeta.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// x p(x), where p(x) = x^(a - 1) e⁻ˣ/Γ(a) is the density: by Stirling's series from a = 10 on.
-double weighted_density(double a, double x) {
-  constexpr double two_pi = 6.28318530717958647692;
-  if (a < 10) return std::exp(a * std::log(x) - x - lgamma(a));
-  const double r = 1 / a, e = (x - a) / a;
-  const double error =
-      polynomial(r * r, -691.0 / 360360, 1.0 / 1188, -1.0 / 1680, 1.0 / 1260, -1.0 / 360, 1.0 / 12) * r;
-  return std::exp(a * (std::log1p(e) - e) - error) * std::sqrt(a / two_pi);
+constexpr double half_log_two_pi = 0.91893853320467274178, two_pi = 6.28318530717958647692;
+
+// Stirling's series of ln Γ(a) beyond (a - ½) ln a - a + ½ ln 2π, as a function of r = 1/a.
+inline double stirling_series(double r) {
+  return polynomial(r * r, -691.0 / 360360, 1.0 / 1188, -1.0 / 1680, 1.0 / 1260, -1.0 / 360, 1.0 / 12) * r;
 }
 
-// P(a, x) for x < 1: xᵃ/Γ(a + 1) · (1 + a Σ (-x)ⁿ/(n! (a + n)))
-double power_series(double a, double x) {
-  constexpr int terms = 18;
+// ---------------------------------------------------------------- one element, for float64
+
+// x p(x), where p(x) = x^(a - 1) e⁻ˣ/Γ(a) is the density: by Stirling's series from a = 10 on.
+double weighted_density(double a, double x) {
+  if (a < 10) return std::exp(a * std::log(x) - x - lgamma(a));
+  const double e = (x - a) / a;
+  return std::exp(a * (std::log1p(e) - e) - stirling_series(1 / a)) * std::sqrt(a / two_pi);
+}
+
+// 1 + a Σ (-x)ⁿ/(n! (a + n)) for x < 1
+template <int terms> inline double power_series(double a, double x) {
   double factor = -x, sum = factor / (a + 1);
   for (int n = 2; n <= terms; n++) {
     factor *= x * (-1.0 / n);
     sum += factor / (a + n);
   }
-  return std::exp(a * std::log(x) - lgamma(a + 1)) * (a * sum + 1);
+  return a * sum + 1;
 }
 
-// The integral of e^h over the logarithm s of the distance to x, with h = a t - x (eᵗ - 1) and t = ±s, until h = -40.
-double integral(const GammaRule &rule, double a, double x) {
-  constexpr double depth = 40;
+// The integral of e^h over the logarithm s of the distance to x, with h = a t - x (eᵗ - 1) and t = ±s, ends where h is
+// -depth. Returns the step from 0 to this end, which is positive above x and negative below.
+inline double step_of_integral(double a, double x, double depth) {
   const bool is_upper = x >= a;
   const double larger = is_upper ? x : a, width = 2 * depth / larger, slow = depth / 3 / larger;
-  const double above = x < 8 ? std::log1p(width) : std::sqrt(width), below = slow + std::sqrt(slow * slow + width);
-  const double end = is_upper ? above : below, step = is_upper ? end : -end;
-  double terms[GammaRule::points];
-  for (int point = 0; point < GammaRule::points; point++) {
+  const double near = log1p(width), far = std::sqrt(width), below = slow + std::sqrt(slow * slow + width);
+  return is_upper ? (x < 8 ? near : far) : -below;
+}
+
+double integral(const GammaRule &rule, double a, double x) {
+  const double step = step_of_integral(a, x, rule.depth);
+  double terms[GammaRule::most_points];
+  for (int point = 0; point < rule.points; point++) {
     const double t = step * rule.at[point];
     terms[point] = exp(a * t - x * expm1(t)) * rule.weight[point];
   }
   double whole = 0;
-  for (double term : terms) whole += term;
-  return whole * end;
+  for (int point = 0; point < rule.points; point++) whole += terms[point];
+  return whole * std::fabs(step);
+}
+
+// The values at the bounds of the domain, and NaN outside of it.
+inline double with_limits(double value, double a, double x, bool is_upper) {
+  constexpr double infinite = __builtin_inf();
+  const double zero = is_upper ? 1 : 0, one = 1 - zero;
+  const double limited = a == infinite ? zero : (x == infinite) | (a == 0) ? one : value;
+  const bool is_inside = (a >= 0) & (x >= 0), is_ambiguous = (a == x) & ((a == 0) | (a == infinite));
+  return is_ambiguous || !is_inside ? __builtin_nan("") : limited;
+}
+inline bool is_regular(double a, double x) {
+  return (a > 0) & (a < __builtin_inf()) & (x >= 0) & (x < __builtin_inf());
 }
 
 double share(const GammaRule &rule, bool is_upper, double a, double x) {
-  constexpr double infinity = __builtin_inf();
-  if (!(a >= 0 && x >= 0) || (a == infinity && x == infinity) || (a == 0 && x == 0)) return __builtin_nan("");
-  if (a == infinity) return is_upper ? 1 : 0;
-  if (x == infinity || a == 0) return is_upper ? 0 : 1;
-  if (x < 1) return is_upper ? 1 - power_series(a, x) : power_series(a, x);
+  if (!is_regular(a, x)) return with_limits(0, a, x, is_upper);
+  if (x < 1) {
+    const double lower = std::exp(a * std::log(x) - lgamma(a + 1)) * power_series<18>(a, x);
+    return is_upper ? 1 - lower : lower;
+  }
   const double part = weighted_density(a, x) * integral(rule, a, x); // of x's side
   return (x >= a) == is_upper ? part : 1 - part;
 }
 
+void shares(const GammaRule &rule, bool is_upper, const double *a, const double *x, double *out, int64_t count) {
+  for (int64_t i = 0; i < count; i++) out[i] = share(rule, is_upper, a[i], x[i]);
+}
+
+// ---------------------------------------------------------------- many elements, for float32
+
+// ln Γ(a) for a > 0. Below 10, the argument is raised by 16: a (a + 1) … (a + 15) is the product of t + k (15 - k) with
+// t = a (a + 15).
+inline double log_gamma(double a) {
+  const bool is_near = a < 10;
+  const double t = is_near ? a * (a + 15) : 1.0;
+  const double product = t * (t + 14) * (t + 26) * (t + 36) * (t + 44) * (t + 50) * (t + 54) * (t + 56);
+  const double raised = is_near ? a + 16 : a, steps = is_near ? log(product) : 0.0;
+  return (raised - 0.5) * log(raised) - raised + half_log_two_pi + stirling_series(1 / raised) - steps;
+}
+
+// Elements are computed in parts, without branches and in loops without other loops, which compilers vectorize.
+constexpr int part_elements = 64;
+using GammaNumbers = double[part_elements];
+
+// Sets `sums` to the integrals at x, or at 1 for smaller x.
+[[gnu::flatten]] inline void integrate(const GammaRule &rule, const GammaNumbers &a, const GammaNumbers &x,
+                                       GammaNumbers &sums) {
+  GammaNumbers steps, places;
+  for (int i = 0; i < part_elements; i++) {
+    places[i] = x[i] < 1 ? 1 : x[i];
+    steps[i] = step_of_integral(a[i], places[i], rule.depth);
+    sums[i] = 0;
+  }
+  for (int point = 0; point < rule.points; point++)
+    for (int i = 0; i < part_elements; i++) {
+      const double t = steps[i] * rule.at[point];
+      const float h = float(a[i] * t - places[i] * expm1(t)); // from -depth to 0: its rounding costs little
+      sums[i] += double(exp(h)) * rule.weight[point];
+    }
+  for (int i = 0; i < part_elements; i++) sums[i] *= std::fabs(steps[i]);
+}
+
+// Sets `sums` to Σ (-x)ⁿ/(n! (a + n)) from n = 1 on, at x, or at 1 for larger x.
+inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, GammaNumbers &sums) {
+  constexpr int terms = 12;
+  GammaNumbers factors;
+  for (int i = 0; i < part_elements; i++) {
+    sums[i] = 0;
+    factors[i] = 1;
+  }
+  for (int n = 1; n <= terms; n++)
+    for (int i = 0; i < part_elements; i++) {
+      factors[i] *= (x[i] < 1 ? x[i] : 1) * (-1.0 / n);
+      sums[i] += factors[i] / (a[i] + n);
+    }
+}
+
+[[gnu::flatten]] inline void share_part(const GammaRule &rule, bool is_upper, const GammaNumbers &a,
+                                        const GammaNumbers &x, GammaNumbers &out) {
+  GammaNumbers integrals, series;
+  integrate(rule, a, x, integrals);
+  add_power_series(a, x, series);
+  for (int i = 0; i < part_elements; i++) {
+    const double place = x[i] < 1 ? 1 : x[i], logarithm = log(x[i]), of_gamma = log_gamma(a[i]);
+    const double e = (place - a[i]) / a[i];
+    const double of_far = a[i] * (log1p(e) - e) - stirling_series(1 / a[i]) + 0.5 * log(a[i] / two_pi);
+    const double density = exp(a[i] < 10 ? a[i] * logarithm - place - of_gamma : of_far);
+    const double side = density * integrals[i];
+    const double lower = exp(a[i] * logarithm - of_gamma - log(a[i])) * (a[i] * series[i] + 1);
+    const double large = (x[i] >= a[i]) == is_upper ? side : 1 - side, small = is_upper ? 1 - lower : lower;
+    out[i] = x[i] < 1 ? small : large;
+  }
+}
+
+void shares(const GammaRule &rule, bool is_upper, const float *a, const float *x, float *out, int64_t count) {
+  GammaNumbers shapes, places, values;
+  for (int64_t start = 0; start < count; start += part_elements) {
+    const int length = int(std::min<int64_t>(part_elements, count - start));
+    for (int i = 0; i < part_elements; i++) {
+      const double shape = i < length ? a[start + i] : 1, place = i < length ? x[start + i] : 1;
+      shapes[i] = is_regular(shape, place) ? shape : 1;
+      places[i] = is_regular(shape, place) ? place : 1;
+    }
+    share_part(rule, is_upper, shapes, places, values);
+    for (int i = 0; i < length; i++)
+      out[start + i] = float(with_limits(values[i], a[start + i], x[start + i], is_upper));
+  }
+}
+
 template <class T>
-void row(const GammaRule &rule, bool is_upper, const void *a, const void *x, void *out, int64_t count) {
-  const T *shapes = static_cast<const T *>(a), *places = static_cast<const T *>(x);
-  T *results = static_cast<T *>(out);
-  for (int64_t i = 0; i < count; i++) results[i] = T(share(rule, is_upper, double(shapes[i]), double(places[i])));
+void row(const GammaRule &rule, GammaPair function, double order, const void *first, const void *second, void *result,
+         int64_t count) {
+  const T *a = static_cast<const T *>(first), *x = static_cast<const T *>(second);
+  T *out = static_cast<T *>(result);
+  switch (function) {
+  case GammaPair::lower: return shares(rule, false, a, x, out, count);
+  case GammaPair::upper: return shares(rule, true, a, x, out, count);
+  case GammaPair::zeta: return zetas(a, x, out, count);
+  case GammaPair::polygamma: return polygammas(int(order), x, out, count);
+  case GammaPair::count: break;
+  }
 }
 
 } // namespace
 
-extern const IncompleteGammas incomplete_gammas = {row<double>, row<float>};
+extern const GammaPairs gamma_pairs = {row<double>, row<float>};
 
 } // namespace orchard::ORCHARD_ISA

@@ -1,6 +1,7 @@
 // The functions "marginLoss", "marginLossGradient" and "nllLossGradient".
 #include "margin.h"
 
+#include "../few_lanes.h"
 #include "../functions.h"
 #include "../indexing/indices.h"
 #include "../indexing/scratch_slots.h"
@@ -30,21 +31,30 @@ template <class T> double factor_of(const Margin<T> &call, int64_t target) {
   return (call.factors ? double(call.factors[target]) : 1) / double(call.classes);
 }
 
-// Returns the loss of a row. If `gradient` is given, also writes the row's gradient times `scale` there.
-template <class T> double single_target(const Margin<T> &call, const T *x, int64_t target, double scale, T *gradient) {
+// Returns the loss of some scores, and with `gradient` their slope, whose terms times `scale` are written there.
+template <bool is_square, class T>
+double violations(const T *x, int64_t count, double least, double scale, T *gradient) {
+  const auto shortfall = [=](int64_t j) {
+    const double short_by = least + double(x[j]);
+    return short_by <= 0 ? 0 : short_by; // keeps NaN
+  };
+  const auto slope = [=](int64_t j) { return is_square ? 2 * shortfall(j) : shortfall(j) > 0 ? 1.0 : 0.0; };
+  if (!gradient)
+    return few_summed(count, [=](int64_t j) { return is_square ? shortfall(j) * shortfall(j) : shortfall(j); });
+  for (int64_t j = 0; j < count; j++) gradient[j] = T(scale * slope(j));
+  return few_summed(count, slope);
+}
+
+// Returns the loss of a row; or with `gradient`, writes the row's gradient times `scale` there.
+template <bool is_square, class T>
+double single_target(const Margin<T> &call, const T *x, int64_t target, double scale, T *gradient) {
   const double least = call.margin - double(x[target]), factor = factor_of(call, target);
-  double loss = 0, slope = 0;
-  for (int64_t j = 0; j < call.classes; j++) {
-    const double short_by = j == target ? 0 : least + double(x[j]);
-    const double violation = short_by <= 0 ? 0 : short_by; // keeps NaN
-    loss += call.is_square ? violation * violation : violation;
-    if (!gradient) continue;
-    const double of_score = scale * factor * (call.is_square ? 2 * violation : short_by > 0 ? 1 : 0);
-    gradient[j] = T(of_score);
-    slope += of_score;
-  }
-  if (gradient) gradient[target] = T(-slope);
-  return loss * factor;
+  const int64_t next = target + 1;
+  T *rest = gradient ? gradient + next : nullptr;
+  const double sum = violations<is_square>(x, target, least, scale * factor, gradient) +
+                     violations<is_square>(x + next, call.classes - next, least, scale * factor, rest);
+  if (gradient) gradient[target] = T(-scale * factor * sum);
+  return sum * factor;
 }
 
 // The same for a row with several targets. `is_named` and `slopes` have room for a number per class.
@@ -117,7 +127,9 @@ void rows_of(MarginLoss loss, const Margin<T> &call, const Index *targets, const
         double value = 0;
         if (is_single) {
           const int64_t target = targets[row];
-          if (is_in_range(target, classes)) value = single_target(call, x, target, scale, gradient);
+          if (is_in_range(target, classes))
+            value = call.is_square ? single_target<true>(call, x, target, scale, gradient)
+                                   : single_target<false>(call, x, target, scale, gradient);
           else bad.set(target);
         } else {
           const int64_t count = read_targets(targets + row * classes, classes, named, bad);

@@ -1,32 +1,37 @@
-// Integrals along an axis by the trapezoidal rule, for samples at equal distances.
+// Functions of neighbors along an axis: integrals by the trapezoidal rule, for samples at equal distances, and
+// differences.
 #pragma once
 
+#include "../names.h"
 #include "../slices.h"
 
 namespace orchard {
 
-// The slices are those of the samples y and of the result, which has y's dtype: one element per slice, or with
-// `is_cumulative` one less than y has.
-struct TrapezoidBlock {
+// The integral, the integrals up to each sample but the first, and the differences of neighbors
+ORCHARD_NAMES(Neighbors, integral, integrals, differences)
+
+// The slices are those of the samples y and of the result, which has y's dtype: one element per slice for `integral`,
+// otherwise one less than y has. Differences do not depend on the distance.
+struct NeighborsBlock {
   DTypeField dtype;
-  Flag is_cumulative;
+  Name<Neighbors> function;
   Real distance;
   SlicesBlock<2> slices;
 };
 
 // `count` slices of `length` samples, at least 2. Strides are those of y and of the result.
-struct TrapezoidRun {
+struct NeighborsRun {
   const void *y;
   void *out;
   int64_t length, count, along[2], across[2];
-  bool is_cumulative;
+  Neighbors function;
   double distance;
 };
-using IntegrateRun = void (*)(const TrapezoidRun &run);
-struct Trapezoids {
-  IntegrateRun run[4]; // by dtype: float64, float32, float16, bfloat16
+using ComputeNeighbors = void (*)(const NeighborsRun &run);
+struct NeighborsOf {
+  ComputeNeighbors run[4]; // by dtype: float64, float32, float16, bfloat16
 };
 
 } // namespace orchard
 
-ORCHARD_ISA_TABLE(Trapezoids, trapezoids)
+ORCHARD_ISA_TABLE(NeighborsOf, neighbors_of)

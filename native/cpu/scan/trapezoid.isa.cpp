@@ -17,12 +17,57 @@ template <class T> double twice_sum(const T *y, int64_t length) {
   return ends + 2 * summed(length - 2, [=](int64_t i) { return double(load(y[i + 1])); });
 }
 
-// One slice: sums of adjacent samples have several accumulators, running sums have one.
-template <class T> void integrate_slice(const TrapezoidRun &run, const T *y, T *out) {
-  if (!run.is_cumulative) {
-    *out = integral<T>(twice_sum(y, run.length), run.distance);
-    return;
+// Some slices at once, one sample of each after the other. The sum counts all samples but the ends twice. `across` and
+// `out_across` are the distances between slices; constants if they are 1.
+template <class T, class Across>
+void integrate_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across across, Across out_across) {
+  double twice[slices_together];
+  for (int64_t slice = 0; slice < count; slice++) twice[slice] = double(load(y[slice * across]));
+  for (int64_t i = 1; i < run.length; i++) {
+    const T *sample = y + i * run.along[0];
+    const double times = i == run.length - 1 ? 1 : 2;
+    for (int64_t slice = 0; slice < count; slice++) twice[slice] += times * double(load(sample[slice * across]));
   }
+  for (int64_t slice = 0; slice < count; slice++) out[slice * out_across] = integral<T>(twice[slice], run.distance);
+}
+
+template <class T, class Across>
+void accumulate_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across across, Across out_across) {
+  double twice[slices_together] = {};
+  for (int64_t i = 1; i < run.length; i++) {
+    const T *before = y + (i - 1) * run.along[0], *sample = y + i * run.along[0];
+    T *to = out + (i - 1) * run.along[1];
+    for (int64_t slice = 0; slice < count; slice++) {
+      twice[slice] += double(load(before[slice * across])) + double(load(sample[slice * across]));
+      to[slice * out_across] = integral<T>(twice[slice], run.distance);
+    }
+  }
+}
+
+// out[i] = y[i + next] - y[i], with steps that are constants if they are 1
+template <class T, class Step>
+void subtract_row(const T *__restrict y, T *__restrict out, int64_t next, int64_t count, Step step, Step out_step) {
+  for (int64_t i = 0; i < count; i++) out[i * out_step] = store<T>(load(y[i * step + next]) - load(y[i * step]));
+}
+
+template <class T, class Across>
+void subtract_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across across, Across out_across) {
+  for (int64_t i = 0; i + 1 < run.length; i++)
+    subtract_row(y + i * run.along[0], out + i * run.along[1], run.along[0], count, across, out_across);
+}
+
+template <class T, class Across>
+void run_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across across, Across out_across) {
+  switch (run.function) {
+  case Neighbors::integral: return integrate_rows(run, y, out, count, across, out_across);
+  case Neighbors::integrals: return accumulate_rows(run, y, out, count, across, out_across);
+  case Neighbors::differences: return subtract_rows(run, y, out, count, across, out_across);
+  case Neighbors::count: break;
+  }
+}
+
+// Running integrals of one slice of adjacent samples.
+template <class T> void accumulate_slice(const NeighborsRun &run, const T *y, T *out) {
   double twice = 0, before = double(load(y[0]));
   for (int64_t i = 1; i < run.length; i++) {
     const double sample = double(load(y[i]));
@@ -32,57 +77,38 @@ template <class T> void integrate_slice(const TrapezoidRun &run, const T *y, T *
   }
 }
 
-// Some slices at once, one sample of each after the other. The sum counts all samples but the ends twice.
-template <class T, class Across>
-void integrate_rows(const TrapezoidRun &run, const T *y, T *out, int64_t count, Across across) {
-  double twice[slices_together];
-  for (int64_t slice = 0; slice < count; slice++) twice[slice] = double(load(y[slice * across]));
-  for (int64_t i = 1; i < run.length; i++) {
-    const T *sample = y + i * run.along[0];
-    const double times = i == run.length - 1 ? 1 : 2;
-    for (int64_t slice = 0; slice < count; slice++) twice[slice] += times * double(load(sample[slice * across]));
+// Slices of adjacent samples, one after the other: sums have several accumulators. Returns false for other slices.
+template <class T> bool run_slices(const NeighborsRun &run, const T *y, T *out) {
+  if (run.along[0] != 1 || run.across[0] == 1) return false;
+  const std::integral_constant<int64_t, 1> one;
+  for (int64_t slice = 0; slice < run.count; slice++) {
+    const T *from = y + slice * run.across[0];
+    T *to = out + slice * run.across[1];
+    if (run.function == Neighbors::integral) *to = integral<T>(twice_sum(from, run.length), run.distance);
+    else if (run.function == Neighbors::integrals) accumulate_slice(run, from, to);
+    else if (run.along[1] == 1) subtract_row(from, to, 1, run.length - 1, one, one);
+    else subtract_row(from, to, 1, run.length - 1, int64_t(1), run.along[1]);
   }
-  for (int64_t slice = 0; slice < count; slice++) out[slice * run.across[1]] = integral<T>(twice[slice], run.distance);
+  return true;
 }
 
-template <class T, class Across>
-void accumulate_rows(const TrapezoidRun &run, const T *y, T *out, int64_t count, Across across) {
-  double twice[slices_together] = {};
-  for (int64_t i = 1; i < run.length; i++) {
-    const T *before = y + (i - 1) * run.along[0], *sample = y + i * run.along[0];
-    T *to = out + (i - 1) * run.along[1];
-    for (int64_t slice = 0; slice < count; slice++) {
-      twice[slice] += double(load(before[slice * across])) + double(load(sample[slice * across]));
-      to[slice * run.across[1]] = integral<T>(twice[slice], run.distance);
-    }
-  }
-}
-
-template <class T, class Across>
-void run_rows(const TrapezoidRun &run, const T *y, T *out, int64_t count, Across across) {
-  if (run.is_cumulative) accumulate_rows(run, y, out, count, across);
-  else integrate_rows(run, y, out, count, across);
-}
-
-template <class T> void integrate(const TrapezoidRun &run) {
+template <class T> void compute(const NeighborsRun &run) {
   const T *y = static_cast<const T *>(run.y);
   T *out = static_cast<T *>(run.out);
-  if (run.along[0] == 1 && run.across[0] != 1) {
-    for (int64_t slice = 0; slice < run.count; slice++)
-      integrate_slice(run, y + slice * run.across[0], out + slice * run.across[1]);
-    return;
-  }
+  if (run_slices(run, y, out)) return;
+  const bool are_side_by_side = run.across[0] == 1 && run.across[1] == 1;
+  const std::integral_constant<int64_t, 1> one;
   for (int64_t first = 0; first < run.count; first += slices_together) {
     const int64_t count = std::min(slices_together, run.count - first);
     const T *from = y + first * run.across[0];
     T *to = out + first * run.across[1];
-    if (run.across[0] == 1) run_rows(run, from, to, count, std::integral_constant<int64_t, 1>());
-    else run_rows(run, from, to, count, run.across[0]);
+    if (are_side_by_side) run_rows(run, from, to, count, one, one);
+    else run_rows(run, from, to, count, run.across[0], run.across[1]);
   }
 }
 
 } // namespace
 
-extern const Trapezoids trapezoids = {{integrate<double>, integrate<float>, integrate<Float16>, integrate<BFloat16>}};
+extern const NeighborsOf neighbors_of = {{compute<double>, compute<float>, compute<Float16>, compute<BFloat16>}};
 
 } // namespace orchard::ORCHARD_ISA

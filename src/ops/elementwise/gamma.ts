@@ -1,12 +1,18 @@
+import { execute, underName } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
 import { add, mul } from "./arithmetic.ts";
 import { defineBinary, defineUnary, renamed } from "./define.ts";
 import { digamma as exactDigamma, lgamma as exactLgamma, polygamma as exactPolygamma } from "./gamma.reference.ts";
+import { gammaPairPrimitive } from "./incomplete_gamma.cpu.ts";
 import type { BinaryOperation, FloatOf, FloatOperation } from "./types.ts";
 
 /** Computes polygamma; the first operand is the order. */
@@ -67,6 +73,14 @@ export function polygamma(...values: unknown[]): Tensor {
   const { n, x } = polygammaParameters(values);
   if (!Number.isInteger(n) || n < 0 || n > MOST)
     throw new ArgumentError("polygamma", "invalidOrder", `expected n to be a whole number from 0 to ${MOST}, got ${n}`);
-  return n === 0 ? ofOrder0(x) : polygammaOf(n, x);
+  if (n === 0) return ofOrder0(x);
+  if (!isFloat(x.dtype) || !fusesOnCpu(x)) return polygammaOf(n, x);
+  return underName("polygamma", () =>
+    tidy(() => {
+      const wide = contiguous(toDType(x, accumulationDType(x.dtype)));
+      const attributes = { function: "polygamma", order: n } as const;
+      return toDType(execute(gammaPairPrimitive, [wide, wide], x.shape, wide.dtype, attributes), x.dtype);
+    }),
+  );
 }
 const polygammaParameters = parameters("polygamma", { n: operand(someNumber), x: operand(aTensor) });

@@ -16,7 +16,7 @@ import { div } from "./division.ts";
 import { exp } from "./exponential.ts";
 import { lgamma } from "./gamma.ts";
 import { gammaIntegrals } from "./gamma_integrals.ts";
-import { hasIncompleteGamma, incompleteGammaPrimitive } from "./incomplete_gamma.cpu.ts";
+import { gammaPairPrimitive, hasGammaPair } from "./incomplete_gamma.cpu.ts";
 import { log, log1p } from "./logarithm.ts";
 import { logicalAnd, logicalOr } from "./logic.ts";
 import { promoteOperands } from "./operands.ts";
@@ -68,8 +68,10 @@ function powerSeries(a: Tensor, x: Tensor): Tensor {
 
 /** P(a, x) or Q(a, x) = 1 − P(a, x), of floats. */
 function share(a: Tensor, x: Tensor, isUpper: boolean): Tensor {
-  if (hasIncompleteGamma(a, x))
-    return execute(incompleteGammaPrimitive, [contiguous(a), contiguous(x)], x.shape, x.dtype, { isUpper });
+  if (hasGammaPair(a, x)) {
+    const attributes = { function: isUpper ? "upper" : "lower", order: 0 } as const;
+    return execute(gammaPairPrimitive, [contiguous(a), contiguous(x)], x.shape, x.dtype, attributes);
+  }
   const isSmall = lt(x, 1);
   const isRegular = logicalAnd(lt(x, Number.POSITIVE_INFINITY), lt(a, Number.POSITIVE_INFINITY));
   const isInside = logicalAnd(isRegular, logicalAnd(ge(x, 0), ge(a, 0)));

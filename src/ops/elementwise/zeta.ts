@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { underName } from "../../backend/dispatch.ts";
+import { execute, underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
@@ -8,10 +8,12 @@ import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
 import { expand } from "../view/expand.ts";
 import { add, mul, neg, sub } from "./arithmetic.ts";
 import { eq, gt } from "./comparison.ts";
 import { div } from "./division.ts";
+import { gammaPairPrimitive, hasGammaPair } from "./incomplete_gamma.cpu.ts";
 import { logicalAnd } from "./logic.ts";
 import { promoteOperands } from "./operands.ts";
 import { pow } from "./power.ts";
@@ -35,6 +37,11 @@ const bernoulli = [
 
 /** The Euler-Maclaurin formula. Source: NIST Digital Library of Mathematical Functions, 25.11.28. */
 function hurwitz(s: Tensor, q: Tensor): Tensor {
+  if (hasGammaPair(s, q))
+    return execute(gammaPairPrimitive, [contiguous(s), contiguous(q)], q.shape, q.dtype, {
+      function: "zeta",
+      order: 0,
+    });
   const isInside = logicalAnd(gt(s, 1), gt(q, 0));
   const [safeS, safeQ] = [where(isInside, s, 2), where(isInside, q, 1)];
   const minusS = neg(safeS);

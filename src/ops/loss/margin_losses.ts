@@ -15,7 +15,6 @@ import { toDType } from "../copy/cast.ts";
 import { zerosLike } from "../creation/full.ts";
 import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
 import { ge, gt, ne } from "../elementwise/comparison.ts";
-import { logaddexp } from "../elementwise/logaddexp.ts";
 import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
 import { checkNoBools } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
@@ -149,13 +148,9 @@ export function softMarginLoss(...values: unknown[]): Tensor {
   const { x, target, reduction } = softMarginParameters(values);
   checkFloats("softMarginLoss", "x", x);
   const operands = withTarget("softMarginLoss", x, target);
-  const loss = (a: Tensor, t: Tensor): Tensor => {
-    const exponent = neg(mul(t, a));
-    return logaddexp(exponent, zerosLike(exponent));
-  };
   return tidy(() =>
     toDType(
-      composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => loss(a, t)),
+      composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => neg(logSigmoid(mul(t, a)))),
       x.dtype,
     ),
   );

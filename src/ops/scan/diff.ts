@@ -19,7 +19,7 @@ import { sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf, narrow, select } from "../view/slice.ts";
 import { cumsum } from "./cumsum.ts";
-import { fusesTrapezoid, integrals } from "./trapezoid.cpu.ts";
+import { fusesNeighbors, neighbors } from "./trapezoid.cpu.ts";
 
 /** Options of {@link diff}. */
 export interface DiffOptions {
@@ -83,6 +83,9 @@ function checkNeighbor(x: Tensor, part: Tensor, axis: number): void {
 }
 
 function differences(x: Tensor, axis: number): Tensor {
+  // along other axes, rows of the two views are long
+  if (axis === x.rank - 1 && fusesNeighbors(x, axis))
+    return neighbors("diff", x, { axis, distance: 1, function: "differences" });
   const length = x.shape[axis] - 1;
   const [before, after] = [narrow(x, axis, 0, length), narrow(x, axis, 1, length)];
   return x.dtype === "bool" ? ne(after, before) : sub(after, before);
@@ -178,8 +181,10 @@ function areas(
     );
   return underName(operation, () =>
     tidy(() => {
-      if (!places && fusesTrapezoid(y, axis))
-        return integrals(operation, y, { axis, distance: dx, isCumulative: together === "cumsum" });
+      if (!places && fusesNeighbors(y, axis)) {
+        const name = together === "cumsum" ? "integrals" : "integral";
+        return neighbors(operation, y, { axis, distance: dx, function: name });
+      }
       const [values, at] = [y, places].map((each) =>
         each && hasGradients(each.dtype) ? toDType(each, computationDType(each.dtype)) : each,
       );

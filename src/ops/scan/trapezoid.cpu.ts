@@ -1,9 +1,13 @@
-/** Integrals of equally spaced samples in one call of the cpu backend, without a gradient. */
+/**
+ * Functions of neighbors along an axis in one call of the cpu backend, without a gradient: integrals of equally spaced
+ * samples, and differences.
+ */
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { slices } from "../../backend/cpu/slices.ts";
 import { execute } from "../../backend/dispatch.ts";
-import { dtype, flag, real } from "../../backend/fields.ts";
+import { enumeration, type NameOf } from "../../backend/enumeration.ts";
+import { dtype, oneOf, real } from "../../backend/fields.ts";
 import { fusesOnCpu } from "../../backend/fuses.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
@@ -11,39 +15,41 @@ import { isFloat } from "../../tensor/dtype.ts";
 import { slicesOf } from "../../tensor/slices.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
-interface TrapezoidAttributes {
+export const functions = enumeration("Neighbors", ["integral", "integrals", "differences"]);
+
+interface NeighborsAttributes {
   readonly axis: number;
   readonly distance: number;
-  readonly isCumulative: boolean;
+  readonly function: NameOf<typeof functions>;
 }
 
-const trapezoidCall = cpuCall("trapezoid", { dtype, isCumulative: flag, distance: real, slices: slices(2) }, [
+const neighborsCall = cpuCall("neighbors", { dtype, function: oneOf(functions), distance: real, slices: slices(2) }, [
   "y",
   "out",
 ]);
 
-const trapezoidCpu: Implementation<TrapezoidAttributes, [Tensor], [Tensor]> = {
+const neighborsCpu: Implementation<NeighborsAttributes, [Tensor], [Tensor]> = {
   run({ operation, inputs: [y], outputs: [out], attributes: { axis, ...values } }) {
     // a view with y's shape, of which the call writes the first elements along the axis
-    const strides = values.isCumulative ? out.strides : out.strides.toSpliced(axis, 0, 0);
+    const strides = values.function === "integral" ? out.strides.toSpliced(axis, 0, 0) : out.strides;
     using results = new Tensor(out.storage, out.dtype, y.shape, strides, out.offset);
-    trapezoidCall(operation, { dtype: y.dtype, ...values, slices: slicesOf([y, results], axis) }, [y, out]);
+    neighborsCall(operation, { dtype: y.dtype, ...values, slices: slicesOf([y, results], axis) }, [y, out]);
   },
 };
 
-const trapezoidPrimitive = definePrimitive<TrapezoidAttributes>({
-  name: "trapezoid",
+const neighborsPrimitive = definePrimitive<NeighborsAttributes>({
+  name: "neighbors",
   family: "scan",
-  implementations: { metal: onlyCpuFuses, cpu: trapezoidCpu, reference: onlyCpuFuses },
+  implementations: { metal: onlyCpuFuses, cpu: neighborsCpu, reference: onlyCpuFuses },
 });
 
-/** Whether {@link integrals} applies: to floats of at least two samples, if nothing is recorded. */
-export const fusesTrapezoid = (y: Tensor, axis: number): boolean =>
+/** Whether {@link neighbors} applies: to floats of at least two samples, if nothing is recorded. */
+export const fusesNeighbors = (y: Tensor, axis: number): boolean =>
   isFloat(y.dtype) && y.shape[axis] > 1 && fusesOnCpu(y);
 
-/** Integrates along an axis, which the result lacks, or has with one element less if `isCumulative`. */
-export function integrals(operation: string, y: Tensor, attributes: TrapezoidAttributes): Tensor {
-  const { axis, isCumulative } = attributes;
-  const shape = isCumulative ? y.shape.with(axis, y.shape[axis] - 1) : y.shape.toSpliced(axis, 1);
-  return execute(trapezoidPrimitive, [y], shape, y.dtype, attributes, operation);
+/** Computes a function along an axis, which the result of `integral` lacks, and others have with one element less. */
+export function neighbors(operation: string, y: Tensor, attributes: NeighborsAttributes): Tensor {
+  const { axis, function: name } = attributes;
+  const shape = name === "integral" ? y.shape.toSpliced(axis, 1) : y.shape.with(axis, y.shape[axis] - 1);
+  return execute(neighborsPrimitive, [y], shape, y.dtype, attributes, operation);
 }

@@ -4,7 +4,11 @@ import {
   batchNorm,
   cosineEmbeddingLoss,
   cosineSimilarity,
+  cumulativeTrapezoid,
+  diff,
   flashAttention,
+  gammainc,
+  gammaincc,
   grad,
   gridSample,
   layerNorm,
@@ -13,20 +17,25 @@ import {
   multiMarginLoss,
   pad,
   pairwiseDistance,
+  polygamma,
   quantile,
   rmsNorm,
   type Tensor,
   tensor,
+  trapezoid,
+  zeta,
 } from "../../../src/index.ts";
 import { attentionOptions } from "../../../src/ops/attention/primitive.ts";
 import { activationNames, type Finish, finished, noFinish } from "../../../src/ops/convolution/finish.ts";
 import { functions as rowFunctions } from "../../../src/ops/distance/row_pairs.cpu.ts";
+import { gammaPairs } from "../../../src/ops/elementwise/incomplete_gamma.cpu.ts";
 import { padModes } from "../../../src/ops/join/pad.cpu.ts";
 import { marginLosses } from "../../../src/ops/loss/margin.cpu.ts";
 import { batchNormOptions } from "../../../src/ops/normalization/batch_norm_primitive.ts";
 import { normalizationOptions } from "../../../src/ops/normalization/primitive.ts";
 import { borders } from "../../../src/ops/picture/grid_sample.cpu.ts";
 import { interpolations } from "../../../src/ops/reduction/order.cpu.ts";
+import { functions as neighborFunctions } from "../../../src/ops/scan/trapezoid.cpu.ts";
 import { drawn, shaped, variable, type Walk } from "./walk.ts";
 
 /** Σ results · factors. */
@@ -189,6 +198,30 @@ export const rowPair: readonly Walk[] = [
         : name === "similarity"
           ? cosineSimilarity(a, b)
           : cosineEmbeddingLoss(a, b, shaped([6], [1, -1, 1, 1, -1, 1]), { reduction: "none" }),
+  },
+];
+
+export const neighbors: readonly Walk[] = [
+  {
+    names: neighborFunctions.names,
+    operands: () => [drawn("samples", [6, 5], spread)],
+    compute: (name, [x]) =>
+      name === "differences" ? diff(x) : name === "integral" ? trapezoid(x) : cumulativeTrapezoid(x),
+  },
+];
+
+const gammaFunctions = {
+  lower: gammainc,
+  upper: gammaincc,
+  zeta,
+  polygamma: (_: Tensor, x: Tensor) => polygamma(2, x),
+};
+
+export const gammaPair: readonly Walk[] = [
+  {
+    names: gammaPairs.names,
+    operands: () => [drawn("shapes", [7], { low: 1.1, high: 4 }), drawn("places", [7], { low: 1.1, high: 4 })],
+    compute: (name, [a, x]) => gammaFunctions[name as keyof typeof gammaFunctions](a, x),
   },
 ];
 
