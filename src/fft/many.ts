@@ -45,19 +45,17 @@ const complexLines = (x: Tensor, lines: Lines, { operation, norm, inverse }: Pas
 
 function complexMany(operation: string, { x, s, dim, norm }: Parsed, inverse: boolean): Tensor {
   const lines = linesOf(operation, x, s, dim);
-  const operand = asComplex(x);
-  return underName(operation, () => tidy(() => complexLines(operand, lines, { operation, norm, inverse })));
+  return underName(operation, () => tidy(() => complexLines(asComplex(x), lines, { operation, norm, inverse })));
 }
 
 /** Transforms real numbers along the last of the axes, and the spectra along the others. */
 function spectrumMany(operation: string, { x, s, dim, norm }: Parsed, inverse: boolean): Tensor {
-  const operand = asReal(operation, x);
   const lines = linesOf(operation, x, s, dim);
   const { axis, length } = lastOf(operation, lines);
   return underName(operation, () =>
     tidy(() => {
       const line = { operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) };
-      return complexLines(spectrumLine(operand, line), lines.slice(0, -1), { operation, norm, inverse });
+      return complexLines(spectrumLine(asReal(operation, x), line), lines.slice(0, -1), { operation, norm, inverse });
     }),
   );
 }
@@ -68,10 +66,9 @@ function realMany(operation: string, { x, s, dim, norm }: Parsed, inverse: boole
   const { axis } = lastOf(operation, lines);
   const given = s?.at(-1) ?? -1;
   const length = checkLength(operation, given === -1 ? 2 * (x.shape[axis] - 1) : given);
-  const operand = asComplex(x);
   return underName(operation, () =>
     tidy(() => {
-      const spectra = complexLines(operand, lines.slice(0, -1), { operation, norm, inverse });
+      const spectra = complexLines(asComplex(x), lines.slice(0, -1), { operation, norm, inverse });
       return realLine(spectra, { operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) });
     }),
   );

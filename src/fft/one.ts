@@ -49,8 +49,7 @@ function transform(operation: string, { x, n, dim, norm }: Parsed, kind: Kind): 
   const length = checkLength(operation, n ?? kind.lengthOf?.(x.shape[axis]) ?? x.shape[axis]);
   const { inverse } = kind;
   const line = { operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) };
-  const operand = kind.prepare(operation, x);
-  return underName(operation, () => tidy(() => kind.run(operand, line)));
+  return underName(operation, () => tidy(() => kind.run(kind.prepare(operation, x), line)));
 }
 
 /**

@@ -5,6 +5,7 @@
 #include "../streamed.h"
 #include "indexing.h"
 #include "indices.h"
+#include "row_walk.h"
 #include "tuning.h"
 
 #include <cstring>
@@ -44,29 +45,27 @@ void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const In
                      int64_t end, bool is_streamed, BadIndex &bad) {
   int64_t x_stride = nest.run_stride(from_x), index_stride = nest.run_stride(from_index),
           out_stride = nest.run_stride(to_out);
-  // Prefetches the row selected by the index of the run that begins at `element`.
-  auto fetch_row_of = [&](int64_t element, int64_t length) {
-    int64_t offsets[3];
-    nest.find_offsets(element, offsets);
-    const int64_t row = axis.place(index[offsets[from_index]]);
-    if (is_in_range(row, axis.size)) fetch_row(x + offsets[from_x] + row * axis.stride, length * int64_t(sizeof(T)));
-  };
-  for_each_run(nest, begin, end, [&](const int64_t (&offsets)[3], int64_t first, int64_t length) {
-    const T *from = x + offsets[from_x];
-    const Index *at = index + offsets[from_index];
-    T *to = out + offsets[to_out];
-    if (index_stride == 0) {
-      const int64_t only = axis.place(*at);
-      if (!is_in_range(only, axis.size)) return bad.set(*at);
-      if (x_stride == 1 && length >= least_fetched && first + length < end) fetch_row_of(first + length, length);
-      return copy_run(from + only * axis.stride, x_stride, to, out_stride, length, is_streamed);
-    }
-    for (int64_t i = 0; i < length; i++) {
-      const int64_t given = at[i * index_stride], place = axis.place(given);
-      if (__builtin_expect(!is_in_range(place, axis.size), false)) return bad.set(given);
-      to[i * out_stride] = from[i * x_stride + place * axis.stride];
-    }
-  });
+  walk_runs(nest, begin, end,
+            [&](const int64_t (&offsets)[3], int64_t first, int64_t length, const int64_t (&next)[3]) {
+              const T *from = x + offsets[from_x];
+              const Index *at = index + offsets[from_index];
+              T *to = out + offsets[to_out];
+              if (index_stride == 0) {
+                const int64_t only = axis.place(*at);
+                if (!is_in_range(only, axis.size)) return bad.set(*at);
+                if (x_stride == 1 && length >= least_fetched && first + length < end) {
+                  const int64_t row = axis.place(index[next[from_index]]);
+                  if (is_in_range(row, axis.size))
+                    fetch_row(x + next[from_x] + row * axis.stride, length * int64_t(sizeof(T)));
+                }
+                return copy_run(from + only * axis.stride, x_stride, to, out_stride, length, is_streamed);
+              }
+              for (int64_t i = 0; i < length; i++) {
+                const int64_t given = at[i * index_stride], place = axis.place(given);
+                if (__builtin_expect(!is_in_range(place, axis.size), false)) return bad.set(given);
+                to[i * out_stride] = from[i * x_stride + place * axis.stride];
+              }
+            });
 }
 
 // Indices along the innermost axis that are the same for all runs, as in indexSelect: checked, and turned into offsets,

@@ -89,7 +89,7 @@ void ctc(const CtcBlock &block, Operands operands) {
     T *alphas = operands.results<T>(3, block.offsets[3], dense(sizes.batch, sizes.times, sizes.width));
     double *totals = operands.results<double>(4, block.offsets[4], dense(sizes.batch, sizes.times + 1));
     T *losses = operands.results<T>(5, block.offsets[5], Extent(sizes.batch));
-    const int64_t room = 4 * (sizes.width + 2);
+    const int64_t room = 4 * ctc_room(sizes.width);
     Scratch<T> space(scratch_product({batch.workers_count(), room}));
     batch.run([&](int64_t worker, int64_t element) {
       losses[element] =
@@ -107,7 +107,7 @@ void ctc_gradient(const CtcGradientBlock &block, Operands operands) {
     const double *totals = operands.inputs<double>(4, block.offsets[4], dense(sizes.batch, sizes.times + 1));
     const T *factors = operands.inputs<T>(5, block.offsets[5], Extent(sizes.batch));
     T *gradient = operands.results<T>(6, block.offsets[6], dense(sizes.times, sizes.batch, sizes.classes));
-    const int64_t room = 6 * (sizes.width + 2), workers = batch.workers_count();
+    const int64_t room = 6 * ctc_room(sizes.width), workers = batch.workers_count();
     Scratch<T> space(scratch_product({workers, room}));
     Scratch<double> sums(scratch_product({workers, sizes.classes}));
     std::fill_n(sums.data(), workers * sizes.classes, 0.0);

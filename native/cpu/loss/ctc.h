@@ -25,6 +25,12 @@ struct CtcGradientBlock {
   Whole strides[3];
 };
 
+// States are computed in multiples of `ctc_unit`, a vector of any instruction set. A buffer has room for those of
+// `width` states, and for three more numbers.
+constexpr int64_t ctc_unit = 16;
+inline int64_t ctc_padded(int64_t states) { return (states + ctc_unit - 1) / ctc_unit * ctc_unit; }
+inline int64_t ctc_room(int64_t width) { return ctc_padded(width) + ctc_unit; }
+
 template <class T> struct CtcElement {
   int64_t times, states;  // of this element
   const int64_t *classes; // of the states
@@ -37,11 +43,11 @@ template <class T> struct CtcElement {
 };
 
 template <class T> struct CtcKernel {
-  // `space` has 4 (width + 2) numbers.
+  // `space` has 4 · ctc_room(width) numbers.
   double (*forward)(const CtcElement<T> &element, T *space);
   // Writes the gradient [time, class]: minus `factor` times the probability of each class at each time. Times are
-  // `step` apart, and the gradient is zero before the call. `space` has 6 (width + 2) numbers. `sums` has one number
-  // per class, which are zero before and after.
+  // `step` apart, and the gradient is zero before the call. `space` has 6 · ctc_room(width) numbers. `sums` has one
+  // number per class, which are zero before and after.
   void (*backward)(const CtcElement<T> &element, T factor, T *space, double *sums, T *gradient, int64_t step);
 };
 using CtcKernels = OfReals<CtcKernel>;

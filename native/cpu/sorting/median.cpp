@@ -1,10 +1,11 @@
-// The function "median": selects the middle element in linear time, without sorting.
+// The function "median": selects an element by its position in linear time, without sorting.
 #include "median.h"
 
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
 #include "../parallel.h"
 #include "entries.h"
+#include "network.h"
 #include "tuning.h"
 
 #include <algorithm>
@@ -16,49 +17,93 @@ namespace {
 
 using tuning::sorting::median_elements;
 
-// Returns the index of the middle element. NaN has the largest key.
+// The element to select.
+struct Position {
+  int64_t kth;
+  bool skips_nan;
+
+  // Its position in ascending order, in a slice with this many numbers; NaN come after the numbers.
+  int64_t among(int64_t numbers, int64_t length) const {
+    if (kth > 0) return kth - 1;
+    if (skips_nan) return std::max<int64_t>(numbers - 1, 0) / 2;
+    return numbers < length ? numbers : (length - 1) / 2;
+  }
+};
+
+// Returns the element's index. NaN has the largest key.
 template <class Entry, class T>
-int64_t middle_of(const T *x, int64_t stride, int64_t length, bool skips_nan, Entry *entries) {
-  int64_t numbers = 0, first_nan = -1;
+int64_t index_of(const T *x, int64_t stride, int64_t length, Position position, Entry *entries) {
+  int64_t numbers = 0;
   for (int64_t i = 0; i < length; i++) {
     const T element = x[i * stride];
     const auto value = load(element);
-    const bool is_number = value == value;
     set(entries[i], uint64_t(sort_key(element)), uint64_t(i));
-    numbers += is_number ? 1 : 0;
-    if (!is_number && first_nan < 0) first_nan = i;
+    numbers += value == value ? 1 : 0;
   }
-  if (!skips_nan && first_nan >= 0) return first_nan;
-  Entry *middle = entries + std::max<int64_t>(numbers - 1, 0) / 2;
-  std::nth_element(entries, middle, entries + length);
-  return index_in(*middle);
+  Entry *found = entries + position.among(numbers, length);
+  std::nth_element(entries, found, entries + length);
+  return index_in(*found);
+}
+
+struct Selected {
+  const char *x;
+  char *values;
+  int64_t *indices;
+};
+
+template <class T>
+void select_block(const Slices<1> &slices, DType dtype, Position position, const Selected &to, int64_t begin,
+                  int64_t count) {
+  int64_t starts[1][most_short_slices];
+  NetworkOrders orders;
+  find_starts(slices.nest, begin, count, starts);
+  const ShortSlices block{slices.length, count, slices.along[0], starts[0]};
+  orchard::networks().order[static_cast<int>(dtype)]({to.x, block, false}, orders);
+  for (int64_t j = 0; j < count; j++) {
+    const int64_t at = position.among(orders.numbers[j], slices.length), index = orders.index[at * orders.pitch + j];
+    to.indices[begin + j] = index;
+    reinterpret_cast<T *>(to.values)[begin + j] =
+        reinterpret_cast<const T *>(to.x)[starts[0][j] + index * slices.along[0]];
+  }
+}
+
+template <class T>
+void select_each(const Slices<1> &slices, Position position, const Selected &to, int64_t begin, int64_t end,
+                 uint64_t *entries) {
+  constexpr bool is_narrow = sizeof(T) < 8;
+  const int64_t along = slices.along[0], length = slices.length;
+  for (int64_t slice = begin; slice < end; slice++) {
+    const T *first = reinterpret_cast<const T *>(to.x) + slices.nest.offset(0, slice);
+    const int64_t at = is_narrow && length <= int64_t(UINT32_MAX)
+                           ? index_of(first, along, length, position, entries)
+                           : index_of(first, along, length, position, reinterpret_cast<KeyAndIndex *>(entries));
+    reinterpret_cast<T *>(to.values)[slice] = first[at * along];
+    to.indices[slice] = at;
+  }
 }
 
 void median(const MedianBlock &block, Operands operands) {
   const Slices<1> slices(block.slices);
   const DType dtype = block.dtype;
-  const bool skips_nan = block.skips_nan;
+  const Position position{block.kth, block.skips_nan};
   const int64_t length = slices.length, count = slices.count();
-  const char *x = operands.input(0, dtype, slices.offsets[0], slices.extent(0));
-  char *values = operands.result(1, dtype, block.offsets[0], Extent(count));
-  int64_t *indices = operands.results<int64_t>(2, block.offsets[1], Extent(count));
+  const Selected to{operands.input(0, dtype, slices.offsets[0], slices.extent(0)),
+                    operands.result(1, dtype, block.offsets[0], Extent(count)),
+                    operands.results<int64_t>(2, block.offsets[1], Extent(count))};
   if (slices.is_empty()) return;
-  const int64_t in_task = std::max<int64_t>(1, median_elements / length);
-  const bool is_short = dtype_sizes[static_cast<int>(dtype)] < 8 && length <= int64_t(UINT32_MAX);
-  ScratchSlots<uint64_t> slots((count + in_task - 1) / in_task, scratch_product({length, is_short ? 1 : 2}));
-  parallel_for(count, in_task, [&](int64_t begin, int64_t end) {
-    slots.with([&](uint64_t *entries) {
-      with_storage(dtype, [&](auto type) {
-        using T = typename decltype(type)::type;
-        for (int64_t slice = begin; slice < end; slice++) {
-          const T *first = reinterpret_cast<const T *>(x) + slices.nest.offset(0, slice);
-          const int64_t at =
-              is_short ? middle_of(first, slices.along[0], length, skips_nan, entries)
-                       : middle_of(first, slices.along[0], length, skips_nan, reinterpret_cast<KeyAndIndex *>(entries));
-          reinterpret_cast<T *>(values)[slice] = first[at * slices.along[0]];
-          indices[slice] = at;
-        }
+  if (position.kth < 0 || position.kth > length)
+    fail(ORCHARD_CPU_INVALID_ARGUMENT,
+         "expected a position from 1 to " + std::to_string(length) + ", or 0, got " + std::to_string(position.kth));
+  with_storage(dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    if (are_for_network(length, count))
+      return for_network_blocks(length, count, [&](int64_t begin, int64_t in_block) {
+        select_block<T>(slices, dtype, position, to, begin, in_block);
       });
+    const int64_t in_task = std::max<int64_t>(1, median_elements / length);
+    ScratchSlots<uint64_t> slots((count + in_task - 1) / in_task, scratch_product({length, 2}));
+    parallel_for(count, in_task, [&](int64_t begin, int64_t end) {
+      slots.with([&](uint64_t *entries) { select_each<T>(slices, position, to, begin, end, entries); });
     });
   });
 }

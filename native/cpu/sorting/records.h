@@ -2,11 +2,11 @@
 // the stable order.
 #pragma once
 
+#include "../block.h"
 #include "keys.h"
 #include "tuning.h"
 
 #include <algorithm>
-#include <array>
 
 namespace orchard::ORCHARD_ISA {
 
@@ -32,6 +32,11 @@ struct Wide {
 };
 template <class T> using Record = std::conditional_t<sizeof(KeyOf<T>) == 8, Wide, Narrow>;
 
+inline void check_length(int64_t length) {
+  if (length > UINT32_MAX)
+    fail(ORCHARD_CPU_UNSUPPORTED, "expected slices of at most 2^32 - 1 elements, got " + std::to_string(length));
+}
+
 // Returns the key by which elements are sorted, smallest first.
 template <class T> inline KeyOf<T> key_of(T element, bool descending) {
   using Key = KeyOf<T>;
@@ -40,38 +45,78 @@ template <class T> inline KeyOf<T> key_of(T element, bool descending) {
 
 constexpr int digit_bits = 8;
 
-// Does one stable pass over one digit of the key. Returns false, and moves nothing, if all records have the same digit.
-template <class R> bool radix_pass(const R *in, R *out, int64_t count, int shift) {
-  std::array<int64_t, 1 << digit_bits> starts{};
+// Moves records in the order of one digit of the key; `starts` has the number of records of each digit.
+template <class R, class Count> void radix_pass(const R *in, R *out, int64_t count, int shift, Count *starts) {
   constexpr unsigned mask = (1 << digit_bits) - 1;
-  for (int64_t i = 0; i < count; i++) starts[in[i].key() >> shift & mask]++;
-  if (starts[in[0].key() >> shift & mask] == count) return false;
-  int64_t next = 0;
-  for (int64_t &start : starts) {
-    int64_t size = start;
-    start = next;
+  Count next = 0;
+  for (int digit = 0; digit < 1 << digit_bits; digit++) {
+    const Count size = starts[digit];
+    starts[digit] = next;
     next += size;
   }
   for (int64_t i = 0; i < count; i++) out[starts[in[i].key() >> shift & mask]++] = in[i];
-  return true;
 }
 
-// Radix sort from the least significant digit. Returns the array with the sorted records.
-template <class R> R *radix_sort(R *records, R *other, int64_t count) {
-  for (int shift = 0; shift < int(8 * sizeof records->key()); shift += digit_bits)
-    if (radix_pass(records, other, count, shift)) std::swap(records, other);
+// Radix sort of keys of at most `bits` bits, from the least significant digit. Digits that all records share are
+// skipped. Returns the array with the sorted records.
+template <class R> R *radix_sort(R *records, R *other, int64_t count, int bits) {
+  constexpr int most_digits = int(sizeof(records->key()));
+  constexpr unsigned mask = (1 << digit_bits) - 1;
+  const int digits = std::min(most_digits, (bits + digit_bits - 1) / digit_bits);
+  uint32_t starts[most_digits][1 << digit_bits];
+  for (int digit = 0; digit < digits; digit++) std::fill_n(starts[digit], 1 << digit_bits, 0u);
+  for (int64_t i = 0; i < count; i++)
+    for (int digit = 0; digit < digits; digit++) starts[digit][records[i].key() >> digit * digit_bits & mask]++;
+  for (int digit = 0; digit < digits; digit++) {
+    const int shift = digit * digit_bits;
+    if (starts[digit][records[0].key() >> shift & mask] == count) continue;
+    radix_pass(records, other, count, shift, starts[digit]);
+    std::swap(records, other);
+  }
   return records;
 }
 
-// Sorts the first k records. `records` has room for `count` records, and for 2 k. A radix sort is stable only for
-// records in the order of their indices, so after nth_element they are sorted by comparison.
-template <class R> R *sort_records(R *records, int64_t count, int64_t k) {
+// Sorts the first k records, whose keys have at most `bits` bits. `records` has room for `count` records, and for 2 k.
+// A radix sort is stable only for records in the order of their indices, so after nth_element they are sorted by
+// comparison.
+template <class R> R *sort_records(R *records, int64_t count, int64_t k, int bits) {
   if (k < count / 8) {
     std::nth_element(records, records + k, records + count);
     count = k;
-  } else if (count >= tuning::sorting::radix_from) return radix_sort(records, records + count, count);
+  } else if (count >= tuning::sorting::radix_from) return radix_sort(records, records + count, count, bits);
   std::sort(records, records + count);
   return records;
+}
+
+// The keys of a slice, less the smallest: small ranges of integers have short keys.
+template <class Key> struct KeyRange {
+  Key lowest = ~Key(0), highest = 0;
+
+  void include(Key key) { lowest = std::min(lowest, key), highest = std::max(highest, key); }
+  int bits() const {
+    int bits = 0;
+    while (bits < int(8 * sizeof(Key)) && (highest - lowest) >> bits != 0) bits++;
+    return bits;
+  }
+};
+
+// Calls use(sorted) with the first k records of `length` elements in order; their keys lack the smallest. `space` has
+// room for 2 · length records of T.
+template <class T, class Use>
+void with_sorted(const T *x, int64_t stride, int64_t length, bool descending, int64_t k, Record<T> *space, Use &&use) {
+  KeyRange<KeyOf<T>> range;
+  for (int64_t i = 0; i < length; i++) range.include(key_of(x[i * stride], descending));
+  const int bits = range.bits();
+  const auto sort = [&](auto *records) {
+    using R = std::remove_pointer_t<decltype(records)>;
+    using Key = decltype(records->key());
+    for (int64_t i = 0; i < length; i++)
+      records[i] = R(Key(key_of(x[i * stride], descending) - range.lowest), uint32_t(i));
+    use(const_cast<const R *>(sort_records(records, length, k, bits)));
+  };
+  if constexpr (std::is_same_v<Record<T>, Wide>)
+    if (bits <= 32) return sort(reinterpret_cast<Narrow *>(space));
+  sort(space);
 }
 
 } // namespace orchard::ORCHARD_ISA

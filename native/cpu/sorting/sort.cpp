@@ -3,6 +3,7 @@
 
 #include "../functions.h"
 #include "../indexing/scratch_slots.h"
+#include "network.h"
 #include "records.h"
 #include "select.h"
 #include "tuning.h"
@@ -40,7 +41,7 @@ template <class T> Slice<T> slice_at(const Sort &sort, Slice<T> first, int64_t n
   return {first.x + offsets[from_x], first.values + offsets[to_values], first.indices + offsets[to_indices]};
 }
 
-template <class T> void write(const Sort &sort, const Slice<T> &slice, const Record<T> *sorted) {
+template <class T, class R> void write(const Sort &sort, const Slice<T> &slice, const R *sorted) {
   const auto &along = sort.slices.along;
   for (int64_t i = 0; i < sort.count; i++) {
     int64_t index = sorted[i].index();
@@ -52,9 +53,9 @@ template <class T> void write(const Sort &sort, const Slice<T> &slice, const Rec
 // ---------------------------------------------------------------- whole slices
 
 template <class T> void sort_slice(const Sort &sort, const Slice<T> &slice, Record<T> *records) {
-  const int64_t length = sort.slices.length, along = sort.slices.along[from_x];
-  for (int64_t i = 0; i < length; i++) records[i] = {key_of(slice.x[i * along], sort.descending), uint32_t(i)};
-  write(sort, slice, sort_records(records, length, sort.count));
+  const auto &slices = sort.slices;
+  with_sorted(slice.x, slices.along[from_x], slices.length, sort.descending, sort.count, records,
+              [&](const auto *sorted) { write(sort, slice, sorted); });
 }
 
 template <class T> void sort_slices(const Sort &sort, const Slice<T> &first) {
@@ -66,6 +67,34 @@ template <class T> void sort_slices(const Sort &sort, const Slice<T> &first) {
       for (int64_t at = begin; at < end; at++) sort_slice(sort, slice_at(sort, first, at), records);
     });
   });
+}
+
+// ---------------------------------------------------------------- short slices
+
+template <class T> void sort_block(const Sort &sort, const Slice<T> &first, int64_t begin, int64_t count) {
+  const auto &along = sort.slices.along;
+  int64_t starts[3][most_short_slices];
+  NetworkOrders orders;
+  find_starts(sort.slices.nest, begin, count, starts);
+  const ShortSlices slices{sort.slices.length, count, along[from_x], starts[from_x]};
+  const NetworkBlock block{reinterpret_cast<const char *>(first.x), slices, sort.descending};
+  orchard::networks().order[static_cast<int>(sort.dtype)](block, orders);
+  const auto write = [&](int64_t i, int64_t j) {
+    const int64_t index = orders.index[i * orders.pitch + j];
+    first.values[starts[to_values][j] + i * along[to_values]] = first.x[starts[from_x][j] + index * along[from_x]];
+    first.indices[starts[to_indices][j] + i * along[to_indices]] = index;
+  };
+  if (along[to_values] == 1) {
+    for (int64_t j = 0; j < count; j++)
+      for (int64_t i = 0; i < sort.count; i++) write(i, j);
+  } else
+    for (int64_t i = 0; i < sort.count; i++)
+      for (int64_t j = 0; j < count; j++) write(i, j);
+}
+
+template <class T> void sort_short_slices(const Sort &sort, const Slice<T> &first) {
+  for_network_blocks(sort.slices.length, sort.slices.count(),
+                     [&](int64_t begin, int64_t count) { sort_block(sort, first, begin, count); });
 }
 
 // ---------------------------------------------------------------- the first elements of long slices
@@ -184,9 +213,7 @@ template <class T> void select_slices(const Sort &sort, const Slice<T> &first) {
 void sort(const SortBlock &block, Operands operands) {
   const Sort call{block.slices, block.dtype, block.count, block.descending};
   const Slices<3> &slices = call.slices;
-  if (call.slices.length > UINT32_MAX)
-    fail(ORCHARD_CPU_UNSUPPORTED,
-         "expected slices of at most 2^32 - 1 elements, got " + std::to_string(call.slices.length));
+  check_length(slices.length);
   if (call.count < 0 || call.count > slices.length)
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected up to " + std::to_string(slices.length) +
                                            " elements of a slice in order, got " + std::to_string(call.count));
@@ -197,7 +224,8 @@ void sort(const SortBlock &block, Operands operands) {
     const T *x = operands.inputs<T>(from_x, slices.offsets[from_x], slices.extent(from_x));
     T *values = operands.results<T>(to_values, slices.offsets[to_values], slices.extent(to_values, call.count));
     if (call.count == 0 || slices.is_empty()) return;
-    if (takes_few(call)) select_slices<T>(call, {x, values, order});
+    if (are_for_network(slices.length, slices.count())) sort_short_slices<T>(call, {x, values, order});
+    else if (takes_few(call)) select_slices<T>(call, {x, values, order});
     else sort_slices<T>(call, {x, values, order});
   });
 }

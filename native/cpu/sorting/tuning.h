@@ -11,10 +11,15 @@ namespace orchard::tuning::sorting {
 constexpr int64_t most_histogram_parts = 32, least_histogram_part = 1 << 15; // elements
 constexpr int64_t median_elements = 1 << 13;
 constexpr int64_t run_elements = 1 << 14;
-constexpr int64_t search_steps = 1 << 14; // comparisons, about 20 µs
+constexpr int64_t search_steps = 1 << 14; // comparisons, about 10 µs
 
-constexpr int64_t radix_from = 1024;  // fewer records are sorted by comparison
+constexpr int64_t radix_from = 128;   // fewer records are sorted by comparison
 constexpr int64_t select_block = 128; // elements that are compared at once
+
+// Short slices, sorted many at a time (network.h): the longest, and the fewest of them for which it is faster. A block
+// of elements with their keys and indices stays in the L1 cache.
+constexpr int64_t longest_network = 256, least_slices = 4, network_block = 2048;
+constexpr int64_t network_task = 1 << 12; // elements of a task
 
 // The first elements of long slices.
 constexpr int64_t least_length = 1 << 9, least_part = 1 << 15, task_elements = 1 << 14;

@@ -19,6 +19,7 @@ import { expand } from "../../ops/view/expand.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { checkInfo } from "../info.ts";
 import { broadcastBatches, checkSameDType, denseOrTransposed, matrixOperand, mH, squareOperand } from "../matrices.ts";
 import { triangularSolution } from "../triangular/triangular.ts";
@@ -52,9 +53,11 @@ export function choleskySolve(...values: unknown[]): Tensor {
       "shapesDiffer",
       `expected b with ${factor.shape.at(-1)} rows for factors ${l.describe()}, got ${b.describe()}`,
     );
-  const [left, right] = broadcastBatches(operation, upper ? mH(factor) : factor, side);
-  const half = triangularSolution(operation, left, right, { upper: false, unitDiagonal: false });
-  return toDType(triangularSolution(operation, mH(left), half, { upper: true, unitDiagonal: false }), b.dtype);
+  return tidy(() => {
+    const [left, right] = broadcastBatches(operation, upper ? mH(factor) : factor, side);
+    const half = triangularSolution(operation, left, right, { upper: false, unitDiagonal: false });
+    return toDType(triangularSolution(operation, mH(left), half, { upper: true, unitDiagonal: false }), b.dtype);
+  });
 }
 const solveParameters = parameters("choleskySolve", {
   b: operand(aTensor),

@@ -23,6 +23,7 @@ import { allExamples, batched, batchOf } from "../../tensor/batched.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { matricesOf, mT, squareOperand } from "../matrices.ts";
 import { isSmall, smallExponential } from "./small.cpu.ts";
 import { type Degree, planOf, taylor } from "./taylor.ts";
@@ -43,7 +44,7 @@ import { type Degree, planOf, taylor } from "./taylor.ts";
 export function matrixExp<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function matrixExp(...values: unknown[]): Tensor {
   const { a } = matrixExpParameters(values);
-  return toDType(exponential(squareOperand("matrixExp", a)), a.dtype);
+  return tidy(() => toDType(exponential(squareOperand("matrixExp", a)), a.dtype));
 }
 const matrixExpParameters = parameters("matrixExp", { a: operand(aTensor) });
 

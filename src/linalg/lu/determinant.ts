@@ -22,6 +22,7 @@ import { unsqueeze } from "../../ops/view/squeeze.ts";
 import { type DType, isComplex, type RealDType, type RealOf, realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { epsilonOf, squareOperand } from "../matrices.ts";
 import { factorize, type LuFactors, permuteRows, unitLower } from "./factor.ts";
 import { determinantOf, logarithmOf } from "./results.cpu.ts";
@@ -63,8 +64,10 @@ export function det<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function det(...values: unknown[]): Tensor {
   const { a } = detParameters(values);
   const matrix = squareOperand("det", a);
-  const factors = noGrad(() => factorize("det", matrix, true));
-  return toDType(determinant(matrix, factors), a.dtype);
+  return tidy(() => {
+    const factors = noGrad(() => factorize("det", matrix, true));
+    return toDType(determinant(matrix, factors), a.dtype);
+  });
 }
 
 /**
@@ -81,8 +84,10 @@ export function det(...values: unknown[]): Tensor {
 export function slogdet<D extends DType>(a: Tensor<D>): SignedLog<D>;
 export function slogdet(...values: unknown[]): SignedLog {
   const { a } = slogdetParameters(values);
-  const result = signedLog("slogdet", squareOperand("slogdet", a));
-  return { sign: toDType(result.sign, a.dtype), logabsdet: toDType(result.logabsdet, realDType(a.dtype)) };
+  return tidy(() => {
+    const result = signedLog("slogdet", squareOperand("slogdet", a));
+    return { sign: toDType(result.sign, a.dtype), logabsdet: toDType(result.logabsdet, realDType(a.dtype)) };
+  });
 }
 
 /**
@@ -100,9 +105,11 @@ export function slogdet(...values: unknown[]): SignedLog {
 export function logdet<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function logdet(...values: unknown[]): Tensor {
   const { a } = logdetParameters(values);
-  const { sign: determinantSign, logabsdet } = signedLog("logdet", squareOperand("logdet", a));
-  if (isComplex(a.dtype)) return add(log(determinantSign), logabsdet);
-  return toDType(where(lt(determinantSign, 0), Number.NaN, logabsdet), a.dtype);
+  return tidy(() => {
+    const { sign: determinantSign, logabsdet } = signedLog("logdet", squareOperand("logdet", a));
+    if (isComplex(a.dtype)) return add(log(determinantSign), logabsdet);
+    return toDType(where(lt(determinantSign, 0), Number.NaN, logabsdet), a.dtype);
+  });
 }
 
 function signedLog(operation: string, a: Tensor): SignedLog {

@@ -12,6 +12,7 @@ import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { eigh } from "../eigh/eigh.ts";
 import { matrixOperand, mH, squareOperand } from "../matrices.ts";
 import { areSignificant, type RankOptions, rankParameters, type Tolerances } from "./rank_tolerance.ts";
@@ -38,7 +39,7 @@ export function pinv<D extends DType>(a: Tensor<D>, options?: RankOptions): Tens
 export function pinv(...values: unknown[]): Tensor {
   const { a, ...options } = pinvParameters(values);
   const matrix = (options.hermitian ? squareOperand : matrixOperand)("pinv", a);
-  return toDType(recorded(matrix, options), a.dtype);
+  return tidy(() => toDType(recorded(matrix, options), a.dtype));
 }
 
 type RankDecision = Tolerances & { readonly hermitian: boolean };

@@ -5,6 +5,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import { aTensor, shapeList } from "../../tensor/kinds.ts";
 import { checkShape, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { floorDivide, remainder } from "../elementwise/division.ts";
 
@@ -26,15 +27,17 @@ export function unravelIndex(...values: unknown[]): Tensor<"int64">[] {
   if (isFloat(indices.dtype) || indices.dtype === "bool")
     throw new DTypeError("unravelIndex", "notIntegers", `expected indices to be integers, got ${indices.describe()}`);
   const sizes = checkShape("unravelIndex", shape);
-  return underName("unravelIndex", () => {
-    let rest = toDType(indices, "int64");
-    const found: Tensor<"int64">[] = [];
-    for (const size of sizes.toReversed()) {
-      const divisor = BigInt(Math.max(size, 1));
-      found.unshift(remainder(rest, divisor));
-      rest = floorDivide(rest, divisor);
-    }
-    return found;
-  });
+  return underName("unravelIndex", () =>
+    tidy(() => {
+      let rest = toDType(indices, "int64");
+      const found: Tensor<"int64">[] = [];
+      for (const [left, size] of sizes.toReversed().entries()) {
+        const divisor = BigInt(Math.max(size, 1));
+        found.unshift(remainder(rest, divisor));
+        if (left < sizes.length - 1) rest = floorDivide(rest, divisor);
+      }
+      return found;
+    }),
+  );
 }
 const unravelParameters = parameters("unravelIndex", { indices: operand(aTensor), shape: required(shapeList) });

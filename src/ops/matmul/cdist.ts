@@ -9,6 +9,7 @@ import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
@@ -72,10 +73,12 @@ export function cdist(...values: unknown[]): Tensor {
   const batch = broadcastShapes("cdist", x1.shape.slice(0, -2), x2.shape.slice(0, -2));
   const shape = [...batch, m, n];
   const wide = x1.dtype === "float64" ? "float64" : "float32";
-  const [a, b] = [points(toDType(x1, wide), batch), points(toDType(x2, wide), batch)];
   const isLarge = computeMode === "useMmForEuclidDistIfNecessary" && Math.max(m, n) > FEW_POINTS;
   const isProduct = p === 2 && (isLarge || computeMode === "useMmForEuclidDist");
-  return toDType(reshape(isProduct ? byProducts(a, b) : byDifferences(a, b, k === 0 ? 1 : p), shape), x1.dtype);
+  return tidy(() => {
+    const [a, b] = [points(toDType(x1, wide), batch), points(toDType(x2, wide), batch)];
+    return toDType(reshape(isProduct ? byProducts(a, b) : byDifferences(a, b, k === 0 ? 1 : p), shape), x1.dtype);
+  });
 }
 const distanceOrder = aNumber({ holds: (p) => p >= 0, expected: "a number of at least 0, Infinity included" });
 const cdistParameters = parameters("cdist", {

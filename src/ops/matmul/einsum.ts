@@ -7,6 +7,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { tensorsInline } from "../../tensor/kinds.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { promoteOperands } from "../elementwise/operands.ts";
 import { type SumOf, sum } from "../reduction/sum.ts";
@@ -47,7 +48,7 @@ export function einsum(...values: unknown[]): Tensor {
   const { equation, operands } = einsumParameters(values);
   const { operands: labels, output } = parseEquation(equation, operands);
   for (const operand of operands) operand.checkAlive("einsum");
-  return underName("einsum", () => summed(equation, operands, labels, output));
+  return underName("einsum", () => tidy(() => summed(equation, operands, labels, output)));
 }
 const einsumParameters = parameters("einsum", { equation: operand(text), operands: operand(tensorsInline) });
 

@@ -3,6 +3,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { collapse, elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkFactors } from "./checks.ts";
 import { product } from "./product.ts";
@@ -36,6 +37,8 @@ function folded<D extends DType>(a: Tensor<D>, b: Tensor<D>): Tensor<D> | null {
   const lead = shape.slice(0, -1);
   const isOneRun = collapse(lead, [plainList(a.strides).slice(0, -1)]).shape.length <= 1;
   if (!isOneRun && !b.requiresGrad) return null;
-  const rows = reshape(a, [elementCount(lead), lastElement(shape)]);
-  return reshape(product(rows, b), [...lead, plainList(b.shape)[1]]);
+  return tidy(() => {
+    const rows = reshape(a, [elementCount(lead), lastElement(shape)]);
+    return reshape(product(rows, b), [...lead, plainList(b.shape)[1]]);
+  });
 }

@@ -21,7 +21,7 @@ import { where } from "../elementwise/where.ts";
 import { detach } from "../gradient/backward.ts";
 import { gather } from "../indexing/gather.ts";
 import type { IndexDType } from "../indexing/indices.ts";
-import { fusesMedian, medians } from "../sorting/median.cpu.ts";
+import { fusesMedian, type MedianAttributes, medians } from "../sorting/median.cpu.ts";
 import type { OrderStatistic } from "../sorting/primitive.ts";
 import { indicesOf } from "../sorting/runs.ts";
 import { sort, topk } from "../sorting/sort.ts";
@@ -68,8 +68,10 @@ export function kthvalue(...values: unknown[]): ValuesAndIndices<DType> {
       "invalidCount",
       `expected k to be a whole number from 1 to ${size}, the size of axis ${dim} of ${x.describe()}, got ${k}`,
     );
+  const selects = x.rank > 0 && fusesMedian(x);
   return underName("kthvalue", () =>
     tidy(() => {
+      if (selects) return selected("kthvalue", x, { axis, skipsNan: false, kth: k }, keepdim);
       const { values: lowest, indices } = topk(x, k, { dim: axis, largest: false });
       if (x.rank === 0) return { values: lowest, indices };
       const last = <E extends DType>(each: Tensor<E>): Tensor<E> =>
@@ -184,13 +186,10 @@ const countOfNumbers = (sorted: Tensor, axis: number): Tensor<"int64"> =>
 function placed(x: Tensor, axis: number, keepdim: boolean, place: Place | OrderStatistic): ValuesAndIndices<DType> {
   return tidy(() => {
     const lines = x.rank === 0 ? reshape(x, [1]) : x;
-    const shaped = <D extends DType>(one: Tensor<D>): Tensor<D> =>
-      keepdim && x.rank > 0 ? one : squeeze(one, { dim: axis });
-    if (typeof place === "string" && fusesMedian(lines)) {
-      const [middle, found] = medians(place, lines, { axis, skipsNan: place === "nanmedian" });
-      const recorded: Tensor = needsGradient(lines) ? gather(lines, found, { dim: axis }) : middle;
-      return { values: shaped(recorded), indices: shaped(found) };
-    }
+    const keeps = keepdim && x.rank > 0;
+    if (typeof place === "string" && fusesMedian(lines))
+      return selected(place, lines, { axis, skipsNan: place === "nanmedian", kth: 0 }, keeps);
+    const shaped = <D extends DType>(one: Tensor<D>): Tensor<D> => (keeps ? one : squeeze(one, { dim: axis }));
     if (typeof place === "string") {
       const found = noGrad(() => {
         const { values, indices } = sort(lines, { dim: axis });
@@ -208,4 +207,14 @@ function placed(x: Tensor, axis: number, keepdim: boolean, place: Place | OrderS
       );
     return { values: taken(values), indices: taken(indices) };
   });
+}
+
+/** Returns one element of each slice along an axis, and its index, from a single call of the cpu backend. */
+function selected(operation: string, x: Tensor, which: MedianAttributes, keepdim: boolean): ValuesAndIndices<DType> {
+  const { axis } = which;
+  const [values, indices] = medians(operation, x, which);
+  const recorded: Tensor = needsGradient(x) ? gather(x, indices, { dim: axis }) : values;
+  return keepdim
+    ? { values: recorded, indices }
+    : { values: squeeze(recorded, { dim: axis }), indices: squeeze(indices, { dim: axis }) };
 }

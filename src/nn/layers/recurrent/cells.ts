@@ -5,6 +5,7 @@ import { lowered } from "../../../ops/autocast/autocast.ts";
 import { linear } from "../../../ops/matmul/linear.ts";
 import { squeeze, unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
 import type { LayerOptions } from "../initialization.ts";
 import { layerParameters, size } from "../kinds.ts";
 import { Module } from "../module.ts";
@@ -63,11 +64,13 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
       const values = stateOrZeros(name, kind, given[kind], shape, weights.inputWeight);
       return isBatch ? values : unsqueeze(values, 0);
     };
-    const product = linear(isBatch ? x : unsqueeze(x, 0), weights.inputWeight, this.#recurrence.bias(weights));
-    const old = { hidden: state("hidden"), cell: this.#recurrence.hasCell ? state("cell") : undefined };
-    const whole = runInKernel(this.#recurrence, weights, unsqueeze(product, 0), old);
-    const { hidden, cell } = whole ? whole.state : this.#recurrence.step(weights)(product, old);
-    return isBatch ? { hidden, cell } : { hidden: squeeze(hidden, 0), cell: cell && squeeze(cell, 0) };
+    return tidy(() => {
+      const product = linear(isBatch ? x : unsqueeze(x, 0), weights.inputWeight, this.#recurrence.bias(weights));
+      const old = { hidden: state("hidden"), cell: this.#recurrence.hasCell ? state("cell") : undefined };
+      const whole = runInKernel(this.#recurrence, weights, unsqueeze(product, 0), old);
+      const { hidden, cell } = whole ? whole.state : this.#recurrence.step(weights)(product, old);
+      return isBatch ? { hidden, cell } : { hidden: squeeze(hidden, 0), cell: cell && squeeze(cell, 0) };
+    });
   }
 
   /** @internal */

@@ -8,6 +8,7 @@ import { lowered } from "../../../ops/autocast/autocast.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { squeeze, unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
 import type { LayerOptions } from "../initialization.ts";
 import { layerCount, layerParameters, probability, size } from "../kinds.ts";
 import { Module } from "../module.ts";
@@ -159,9 +160,11 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
     const between = (output: Tensor) =>
       this.training && this.dropout > 0 ? dropout(output, { p: this.dropout }) : output;
     const network = { recurrence: this.#recurrence, weights, between };
-    const { output, hidden, cell } = runNetwork(network, steps, initial, extent);
-    if (!isBatch) return { output: squeeze(output, 1), hidden: squeeze(hidden, 1), cell: cell && squeeze(cell, 1) };
-    return { output: this.batchFirst ? transpose(output, 0, 1) : output, hidden, cell };
+    return tidy(() => {
+      const { output, hidden, cell } = runNetwork(network, steps, initial, extent);
+      if (!isBatch) return { output: squeeze(output, 1), hidden: squeeze(hidden, 1), cell: cell && squeeze(cell, 1) };
+      return { output: this.batchFirst ? transpose(output, 0, 1) : output, hidden, cell };
+    });
   }
 
   /** @internal */
