@@ -77,17 +77,17 @@ export async function stageMain(folder: string): Promise<void> {
 
 /**
  * Shortens sources of Swift, C and Metal without moving a line: empties lines of comments (410 kB) and removes the
- * spaces that align the ends of macros' lines (105 kB); in kernels, indents by tabs (54 kB); in swift/, shortens the
- * continuations of long statements (20 kB). A file with a string of several lines keeps its comments, since the string
- * may have such lines.
+ * spaces that align the ends of macros' lines (105 kB), indents by tabs (150 kB), and shortens the continuations of long
+ * C++ statements (20 kB). A file with a string of several lines keeps its comments and spaces, since the string may have
+ * such lines.
  */
 async function compactSources(folder: string): Promise<void> {
   for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal,swift}").scanSync({ cwd: folder })) {
     if (basename(name) === "Package.swift") continue; // its first comment names the version of the tools
     const file = join(folder, name);
     const text = withoutComments((await Bun.file(file).text()).replaceAll(/ +\\\n/g, " \\\n"));
-    const isC = !name.endsWith(".swift");
-    await Bun.write(file, name.startsWith("kernels") ? withTabs(text) : isC ? withShortContinuations(text) : text);
+    if (name.startsWith("kernels") || name.endsWith(".swift")) await Bun.write(file, withTabs(text, 4));
+    else await Bun.write(file, withTabs(withShortContinuations(text), 2));
   }
 }
 
@@ -96,7 +96,10 @@ const hasLongString = /\bR"\w*\(|"""/;
 const withoutComments = (text: string): string =>
   hasLongString.test(text) ? text : text.replaceAll(/^ *\/\/.*(?<!\\)$/gm, "");
 
-const withTabs = (text: string): string => text.replaceAll(/^(?: {4})+/gm, (all) => "\t".repeat(all.length / 4));
+const withTabs = (text: string, width: number): string =>
+  hasLongString.test(text)
+    ? text
+    : text.replaceAll(/^ +/gm, (all) => "\t".repeat(all.length / width) + " ".repeat(all.length % width));
 
 const withShortContinuations = (text: string): string =>
   hasLongString.test(text) ? text : text.replaceAll(/^ {12,}/gm, " ".repeat(8));
