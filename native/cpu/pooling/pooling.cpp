@@ -65,7 +65,8 @@ struct Problem {
     const bool is_short = is_uneven ? wide.input < long_uneven_window * wide.output
                                     : wide.output < long_line && wide.kernel < long_uneven_window;
     const int64_t least = is_uneven || wide.output < medium_line ? least_planes : max_pool_blocks().planes;
-    return is_short && planes >= least && pooling.pixels() <= small_plane && pooling.results() <= small_plane;
+    const int64_t most = planes < many_planes ? small_plane : medium_plane;
+    return is_short && planes >= least && pooling.pixels() <= most && pooling.results() <= most;
   }
   int64_t size() const { return dtype_sizes[static_cast<int>(dtype)]; }
   int64_t compute_size() const { return std::max<int64_t>(size(), 4); }

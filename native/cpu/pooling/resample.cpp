@@ -98,7 +98,7 @@ int64_t steps_of(const Resampling &resampling) {
 bool has_small_planes(const Resampling &resampling, int64_t planes) {
   const auto &[deep, high, wide] = resampling.axes;
   const bool is_even = !wide.weights && (wide.step == 1 || wide.step == 2) && wide.length > 0;
-  const int64_t most = is_even ? small_plane : small_weighted_plane;
+  const int64_t most = is_even && planes < many_planes ? small_plane : medium_plane;
   const int64_t least = !is_even || wide.output < medium_line ? least_planes : resamplings().together;
   return planes >= least && (is_even ? wide.output < long_line : wide.longest < long_uneven_window) &&
          deep.input * high.input * wide.input <= most && deep.output * high.output * wide.output <= most;

@@ -17,9 +17,10 @@ constexpr int64_t unpool_steps = 1 << 15;
 // Several planes are computed together, with a plane for each lane, if there are at least `least_planes`, lines of
 // results are shorter than `long_line`, or the windows of a line differ or have weights and are shorter than
 // `long_uneven_window`, and planes fit in the L2 cache. Lines that are not shorter than `medium_line` are computed this
-// way only if there are as many planes as a block has.
-constexpr int64_t least_planes = 6, long_line = 32, medium_line = 12, long_uneven_window = 24, small_plane = 2048;
-constexpr int64_t small_weighted_plane = 8192; // lines would gather elements
+// way only if there are as many planes as a block has. Planes of up to `medium_plane` elements fit too, but only
+// `many_planes` of them are enough work for all threads.
+constexpr int64_t least_planes = 6, long_line = 32, medium_line = 12, long_uneven_window = 24;
+constexpr int64_t small_plane = 1 << 11, medium_plane = 1 << 13, many_planes = 128;
 constexpr int64_t plane_steps = 1 << 15;       // elements that are moved, and elements of windows: 8 µs
 
 constexpr int64_t chunk = 256; // results of a line that are computed together
