@@ -99,14 +99,15 @@ describe("the packed tarballs hold what users need", () => {
     expect(sums).toBe([tarball, platformTarball].map((path) => `${digest(path)}  ${basename(path)}\n`).join(""));
   });
 
-  test("no declaration names a TypeScript source, and none has type any", () => {
+  test("no declaration names a TypeScript source, and only elements of an unknown rank have type any", () => {
     const declarations = [...new Bun.Glob("src/**/*.d.ts").scanSync({ cwd: main })];
     const texts = declarations.map((file) => ({ file, text: readFileSync(join(main, file), "utf8") }));
     const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, "");
     const namesSource = (text: string) => /["'][./][^"'\n]*(?<!\.d)\.ts["']/.test(withoutComments(text));
     expect(texts.filter(({ text }) => namesSource(text)).map(({ file }) => file)).toEqual([]);
     const anys = /(?:[:|=<,]|=>)\s*any\s*(?:[;,)>|[\]}]|$)/m;
-    const code = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|"[^"\n]*"/g, "");
+    const code = (text: string) =>
+      text.replace(/\/\*[\s\S]*?\*\/|"[^"\n]*"/g, "").replace(/\b(?:toArray|tolist)\(\): any;/, "");
     expect(texts.filter(({ text }) => anys.test(code(text))).map(({ file }) => file)).toEqual([]);
   });
 });
