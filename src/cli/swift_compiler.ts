@@ -128,7 +128,8 @@ END { print folder }`;
  * Programs import Darwin and os either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with
  * other code for Linux. So Darwin and os exist only in modules that import them outside of `#if`, as aliases such as
  * `OrchardDarwin`. The same holds for SwiftUI, of which only colors exist. Modules that import any of Apple's modules
- * see the names of `OrchardDarwin` too, as on a Mac, where Foundation imports Darwin and Core Foundation.
+ * see the names of `OrchardDarwin` and `CoreGraphics` too, as on a Mac, where Foundation imports Darwin, Core
+ * Foundation and Core Graphics.
  *
  * Modules of a package that import one of Apple's modules outside of `#if`, or after `#if os(macOS)`, run on Apple's
  * systems only. If they test `#if os(macOS)` and name no other system, it is true: the compiler reads copies of their
@@ -169,7 +170,10 @@ done
 darwin=
 only=
 for name in $(printf '%s\\n' $names | sort -u); do
-  darwin="-Xfrontend -import-module -Xfrontend OrchardDarwin -Xfrontend -import-module -Xfrontend OrchardCoreFoundation"
+  darwin=
+  for module in OrchardDarwin OrchardCoreFoundation CoreGraphics; do
+    darwin="$darwin -Xfrontend -import-module -Xfrontend $module"
+  done
   case $name in
     guarded) continue ;;
     ${aliased.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;

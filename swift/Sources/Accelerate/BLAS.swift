@@ -101,6 +101,16 @@ private func sum<T: FloatingPoint>(_ term: @escaping @Sendable (T) -> T) -> Vect
     }
 }
 
+/// √(Σ x²), of scaled numbers, whose squares neither overflow nor underflow.
+private func norm<T: BinaryFloatingPoint>() -> VectorSum<T> {
+    { n, x, incx in
+        guard let x else { return 0 }
+        let values = (0..<max(Int(n), 0)).map { x[offset($0, n, incx)] }
+        let scale = T(sign: .plus, exponent: balancing(values.map(abs).max() ?? 0, 0), significand: 1)
+        return values.reduce(0) { $0 + ($1 * scale) * ($1 * scale) }.squareRoot() / scale
+    }
+}
+
 /// y += alpha · x
 private func update<T: FloatingPoint>() -> VectorUpdate<T> {
     { n, alpha, x, incx, y, incy in
@@ -131,8 +141,8 @@ public let cblas_sdot: VectorDot<Float> = dot()
 public let cblas_ddot: VectorDot<Double> = dot()
 public let cblas_sasum: VectorSum<Float> = sum { abs($0) }
 public let cblas_dasum: VectorSum<Double> = sum { abs($0) }
-public let cblas_snrm2: VectorSum<Float> = { n, x, incx in sum { $0 * $0 }(n, x, incx).squareRoot() }
-public let cblas_dnrm2: VectorSum<Double> = { n, x, incx in sum { $0 * $0 }(n, x, incx).squareRoot() }
+public let cblas_snrm2: VectorSum<Float> = norm()
+public let cblas_dnrm2: VectorSum<Double> = norm()
 public let cblas_saxpy: VectorUpdate<Float> = update()
 public let cblas_daxpy: VectorUpdate<Double> = update()
 public let cblas_sscal: VectorScale<Float> = scale()

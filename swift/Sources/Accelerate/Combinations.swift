@@ -53,7 +53,20 @@ private func sliding<T: FloatingPoint>(_ body: @escaping @Sendable (T, T) -> T) 
     }
 }
 
-private func distance<T: FloatingPoint>(_ x: T, _ y: T) -> T { (x * x + y * y).squareRoot() }
+/// The exponent of the power of 2 that scales the larger number to about 1; 0 if it is 0, infinite or NaN.
+func balancing<T: BinaryFloatingPoint>(_ x: T, _ y: T) -> T.Exponent {
+    let largest = max(abs(x), abs(y))
+    guard largest > 0, largest.isFinite else { return 0 }
+    let limit = -T.leastNormalMagnitude.exponent
+    return min(max(-largest.exponent, -limit), limit)
+}
+
+/// √(x² + y²), of scaled numbers, whose squares neither overflow nor underflow.
+func distance<T: BinaryFloatingPoint>(_ x: T, _ y: T) -> T {
+    if x.isInfinite || y.isInfinite { return .infinity }
+    let scale = T(sign: .plus, exponent: balancing(x, y), significand: 1)
+    return ((x * scale) * (x * scale) + (y * scale) * (y * scale)).squareRoot() / scale
+}
 
 /// √(a² + b²)
 public let vDSP_vdist: BinaryVector<Float> = binary { distance($0, $1) }

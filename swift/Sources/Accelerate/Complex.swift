@@ -33,9 +33,17 @@ struct ComplexNumber<T: BinaryFloatingPoint> {
 
     var conjugate: Self { Self(re: re, im: -im) }
     static func * (a: Self, b: Self) -> Self { Self(re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re) }
+    /// Divides scaled numbers, whose products neither overflow nor underflow.
     static func / (a: Self, b: Self) -> Self {
-        let square = b.re * b.re + b.im * b.im, product = a * b.conjugate
-        return Self(re: product.re / square, im: product.im / square)
+        let (ofA, ofB) = (balancing(a.re, a.im), balancing(b.re, b.im))
+        let (dividend, divisor) = (a.scaled(ofA), b.scaled(ofB))
+        let square = divisor.re * divisor.re + divisor.im * divisor.im, product = dividend * divisor.conjugate
+        let half = (ofB - ofA) / 2
+        return Self(re: product.re / square, im: product.im / square).scaled(half).scaled(ofB - ofA - half)
+    }
+    private func scaled(_ exponent: T.Exponent) -> Self {
+        let scale = T(sign: .plus, exponent: exponent, significand: 1)
+        return Self(re: re * scale, im: im * scale)
     }
 }
 
@@ -137,8 +145,8 @@ public let vDSP_zvnegD: ComplexUnary<DSPDoubleSplitComplex> = unary { .init(re: 
 public let vDSP_zvmov: ComplexUnary<DSPSplitComplex> = unary { $0 }
 public let vDSP_zvmovD: ComplexUnary<DSPDoubleSplitComplex> = unary { $0 }
 /// c = |a|
-public let vDSP_zvabs: ComplexToReal<DSPSplitComplex> = toReal { ($0.re * $0.re + $0.im * $0.im).squareRoot() }
-public let vDSP_zvabsD: ComplexToReal<DSPDoubleSplitComplex> = toReal { ($0.re * $0.re + $0.im * $0.im).squareRoot() }
+public let vDSP_zvabs: ComplexToReal<DSPSplitComplex> = toReal { distance($0.re, $0.im) }
+public let vDSP_zvabsD: ComplexToReal<DSPDoubleSplitComplex> = toReal { distance($0.re, $0.im) }
 /// c = the angle of a
 public let vDSP_zvphas: ComplexToReal<DSPSplitComplex> = toReal { atan2($0.im, $0.re) }
 public let vDSP_zvphasD: ComplexToReal<DSPDoubleSplitComplex> = toReal { atan2($0.im, $0.re) }

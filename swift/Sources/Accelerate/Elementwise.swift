@@ -46,10 +46,10 @@ extension vDSP {
     ) where U.Element: FloatingPoint, R.Element == U.Element { result.store(divide(scalar, vector)) }
 
     public static func hypot<U: AccelerateBuffer, V: AccelerateBuffer>(_ a: U, _ b: V) -> [U.Element]
-    where U.Element: FloatingPoint, V.Element == U.Element { a.mapped(with: b) { ($0 * $0 + $1 * $1).squareRoot() } }
+    where U.Element: BinaryFloatingPoint, V.Element == U.Element { a.mapped(with: b) { distance($0, $1) } }
     public static func hypot<U: AccelerateBuffer, V: AccelerateBuffer, R: AccelerateMutableBuffer>(
         _ a: U, _ b: V, result: inout R
-    ) where U.Element: FloatingPoint, V.Element == U.Element, R.Element == U.Element { result.store(hypot(a, b)) }
+    ) where U.Element: BinaryFloatingPoint, V.Element == U.Element, R.Element == U.Element { result.store(hypot(a, b)) }
 
     public static func maximum<U: AccelerateBuffer, V: AccelerateBuffer>(_ a: U, _ b: V) -> [U.Element]
     where U.Element: FloatingPoint, V.Element == U.Element { a.mapped(with: b) { $0 > $1 ? $0 : $1 } }

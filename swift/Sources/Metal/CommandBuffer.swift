@@ -77,9 +77,7 @@ public protocol MTLCommandBuffer: NSObjectProtocol {
     func addScheduledHandler(_ block: @escaping MTLCommandBufferHandler)
     @preconcurrency
     func addCompletedHandler(_ block: @escaping MTLCommandBufferHandler)
-    @available(*, noasync, message: "Use 'await scheduled()' instead.")
     func waitUntilScheduled()
-    @available(*, noasync, message: "Use 'await completed()' instead.")
     func waitUntilCompleted()
     func makeBlitCommandEncoder() -> (any MTLBlitCommandEncoder)?
     func makeBlitCommandEncoder(descriptor blitPassDescriptor: MTLBlitPassDescriptor) -> (any MTLBlitCommandEncoder)?
