@@ -77,9 +77,9 @@ export async function stageMain(folder: string): Promise<void> {
 
 /**
  * Shortens sources of Swift, C and Metal without moving a line: empties lines of comments (410 kB) and removes the
- * spaces that align the ends of macros' lines (105 kB), indents by tabs (150 kB), and shortens the continuations of long
- * C++ statements (20 kB). A file with a string of several lines keeps its comments and spaces, since the string may have
- * such lines.
+ * spaces that align the ends of macros' lines (105 kB), indents by tabs (150 kB), and shortens the continuations of
+ * long C++ statements (20 kB). A file with a string of several lines keeps its comments and spaces, since the string
+ * may have such lines.
  */
 async function compactSources(folder: string): Promise<void> {
   for (const name of new Bun.Glob("{swift,kernels}/**/*.{c,cpp,h,metal,swift}").scanSync({ cwd: folder })) {
