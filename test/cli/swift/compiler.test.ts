@@ -32,7 +32,7 @@ function added(asList: boolean, ...texts: string[]): string[] {
   return all.slice(words.length);
 }
 
-const names = ["OrchardDarwin", "OrchardCoreFoundation"].flatMap((name) => [
+const names = ["OrchardDarwin", "OrchardCoreFoundation", "CoreGraphics"].flatMap((name) => [
   "-Xfrontend",
   "-import-module",
   "-Xfrontend",
