@@ -155,4 +155,5 @@ export const whyExcepted = (file: string, test: string): string | undefined =>
 /** Environment variables of files. cuBLASLt's products are separate dispatches, so none are fused with other work. */
 export const variables: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "test/compile/fused_metal.test.ts": { ORCHARD_CUBLAS: "none" },
+  "test/ops/matmul/metal.test.ts": { ORCHARD_CUBLAS: "none" },
 };

@@ -79,7 +79,7 @@ template <class T> void accumulate_slice(const NeighborsRun &run, const T *y, T 
 
 // Slices of adjacent samples, one after the other: sums have several accumulators. Returns false for other slices.
 template <class T> bool run_slices(const NeighborsRun &run, const T *y, T *out) {
-  if (run.along[0] != 1 || run.across[0] == 1) return false;
+  if (run.along[0] != 1 || (run.across[0] == 1 && run.count > 1)) return false;
   const std::integral_constant<int64_t, 1> one;
   for (int64_t slice = 0; slice < run.count; slice++) {
     const T *from = y + slice * run.across[0];

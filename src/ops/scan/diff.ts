@@ -82,9 +82,12 @@ function checkNeighbor(x: Tensor, part: Tensor, axis: number): void {
   );
 }
 
+/** The longest rows whose differences one native call computes, each by one thread. */
+const MOST_FUSED = 4096;
+
 function differences(x: Tensor, axis: number): Tensor {
-  // along other axes, rows of the two views are long
-  if (axis === x.rank - 1 && fusesNeighbors(x, axis))
+  // along other axes, rows of the two views are long; those of long rows are divided among threads
+  if (axis === x.rank - 1 && x.shape[axis] <= MOST_FUSED && fusesNeighbors(x, axis))
     return neighbors("diff", x, { axis, distance: 1, function: "differences" });
   const length = x.shape[axis] - 1;
   const [before, after] = [narrow(x, axis, 0, length), narrow(x, axis, 1, length)];

@@ -145,7 +145,7 @@ export function atomicLargest(random: Random): Program {
 
 /** Compaction by ballots: each lane counts the passing lanes before it. */
 export function ballot(random: Random): Program {
-  const group = pick(random, [32, 64]);
+  const group = pick(random, [64, 96]);
   const simdgroups = group / 32;
   return program(
     "compaction by ballots",
