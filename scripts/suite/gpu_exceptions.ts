@@ -119,7 +119,7 @@ export const exceptions: readonly Exception[] = [
   },
   {
     files: "test/ops/matmul/einsum.test.ts",
-    tests: ["by one product each on metal"],
+    tests: ["computes the equations of attention by one product each"],
     reason: "codepaths() also tells whether cuBLASLt multiplies, in separate rows",
   },
   {
@@ -152,7 +152,10 @@ export const whyNotRun = (file: string): string | undefined =>
 export const whyExcepted = (file: string, test: string): string | undefined =>
   exceptions.find(({ files, tests }) => file.startsWith(files) && tests?.some((part) => test.includes(part)))?.reason;
 
-/** Environment variables of files. cuBLASLt's products are separate dispatches, so none are fused with other work. */
+/**
+ * Environment variables of files. cuBLASLt's products are separate dispatches, so none are fused with other work, and
+ * they use none of our kernels.
+ */
 export const variables: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "test/compile/fused_metal.test.ts": { ORCHARD_CUBLAS: "none" },
   "test/ops/matmul/metal.test.ts": { ORCHARD_CUBLAS: "none" },

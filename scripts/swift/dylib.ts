@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from "node:fs";
 import { copyFile, cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
@@ -32,16 +33,30 @@ const runtimeFolder = join(swiftFolder, "Sources", "MetalRuntime");
 
 /**
  * Copies the headers together with a hash of the runtime's sources. Compiled kernels depend on both, and clones and
- * programs with the same sources share them (compile/clang.cpp).
+ * programs with the same sources share them (compile/clang.cpp). Headers that are there already stay untouched, since
+ * other processes may be compiling kernels with them.
  */
-async function copyHeaders(): Promise<void> {
+export async function copyHeaders(): Promise<void> {
   if (process.platform !== "linux") return;
+  const key = runtimeKey();
+  const wanted = new Map<string, Buffer>([...filesIn(join(runtimeFolder, "metal")), [SOURCES, Buffer.from(key)]]);
+  const present = new Map(filesIn(headersFolder));
+  if (wanted.size === present.size && [...wanted].every(([name, bytes]) => present.get(name)?.equals(bytes))) return;
   const draft = `${headersFolder}.${process.pid}`;
   await cp(join(runtimeFolder, "metal"), draft, { recursive: true });
-  await Bun.write(join(draft, "mrt", "sources"), runtimeKey());
+  await Bun.write(join(draft, SOURCES), key);
   await rm(headersFolder, { recursive: true, force: true });
   await rename(draft, headersFolder);
 }
+
+/** The file with the hash of the runtime's sources. */
+const SOURCES = join("mrt", "sources");
+
+/** The files of a folder with their contents; none if there is no folder. */
+const filesIn = (folder: string): [string, Buffer][] =>
+  existsSync(folder)
+    ? [...new Bun.Glob("**").scanSync(folder)].map((name) => [name, readFileSync(join(folder, name))])
+    : [];
 
 function runtimeKey(): string {
   const names = [...new Bun.Glob("**/*.{cpp,h}").scanSync(runtimeFolder)].filter((name) => !name.startsWith("metal/"));

@@ -1,5 +1,7 @@
 /** Requires the dylib, so it is skipped without the metal backend. */
 import { expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { copyHeaders, headersFolder } from "../../scripts/swift/dylib.ts";
 import { library } from "../../src/backend/metal/loader.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
@@ -17,4 +19,11 @@ test("setup, if it was run before, installs nothing and says which Swift there i
   });
   expect(stdout.toString()).toMatch(/^Swift \d+\.\d+(\.\d+)?: \/\S+\/swift\n$/);
   expect([stderr.toString(), exitCode]).toEqual(["", 0]);
+});
+
+test("a build without changes does not touch the headers, which other processes may be reading", async () => {
+  if (process.platform !== "linux") return;
+  const { ino } = statSync(headersFolder);
+  await copyHeaders();
+  expect(statSync(headersFolder).ino).toBe(ino);
 });
