@@ -237,8 +237,8 @@ class Front {
   async stop(): Promise<void> {
     const deadline = performance.now() + FLUSH;
     while (this.server.pendingRequests > 0 && performance.now() < deadline) await Bun.sleep(10);
-    await Promise.race([this.server.stop(), Bun.sleep(FLUSH / 5)]);
-    await this.server.stop(true);
+    // Bun may wait without end for a connection that its client has closed.
+    for (const atOnce of [false, true]) await Promise.race([this.server.stop(atOnce), Bun.sleep(FLUSH / 5)]);
     await this.relay!.stop(FLUSH);
     self.postMessage({ kind: "stopped" });
   }
