@@ -1,5 +1,8 @@
-/** The thread that accepts connections answers while the main thread computes. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+/**
+ * The thread that accepts connections answers while the main thread computes. Beside other files, a client waited once
+ * without end for its answer, so this file runs alone.
+ */
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
@@ -9,6 +12,7 @@ import { testFolder } from "../support/folder.ts";
 import { bunWords } from "../support/program.ts";
 import { holdAfter, randomLlama, restoreModel, showsFigures, start } from "./served.ts";
 
+setDefaultTimeout(120_000);
 const { path: folder } = testFolder("serve-front");
 let [server, model]: [ModelServer, nn.Llama] = [] as never;
 beforeAll(async () => {
