@@ -370,8 +370,8 @@ final class ExecutionTests: XCTestCase {
         }
         try run(5_000)  // fills the quarantine of freed addresses
         let threads = threadCount()
-        // A worker that takes part for the first time allocates what it keeps. Under load that may happen at any time,
-        // but only once for each worker.
+        // A worker allocates memory that it keeps when it first runs. Under load this may be late, but it happens only
+        // once for each worker.
         let workers = ProcessInfo.processInfo.activeProcessorCount
         try assertFlat(heap: 100_000, resident: 16 << 20, attempts: workers + 1) { try run(10_000) }
         // Threads of earlier tests may still be ending, and the system's pool may have a few more threads.
