@@ -359,7 +359,7 @@ describe("an invalid path is reported", () => {
     expect(() => io.openSafetensors(missing)).toThrow(`${missing}: no such file or folder (ENOENT)`);
     mkdirSync(folder.file("empty"), { recursive: true });
     expect(() => io.openSafetensors(folder.file("empty"))).toThrow(
-      "expected the folder to have model.safetensors.index.json or model.safetensors",
+      "expected the folder to have model.safetensors or model.safetensors.index.json",
     );
     const through = `${fileOf("{}")}/x`;
     expect(() => io.openSafetensors(through)).toThrow("a part of the path is a file");

@@ -35,11 +35,15 @@ import {
   deltaNetApart,
   hybridFields,
   hybridStateSpace,
+  jambaFields,
+  jambaState,
   kimiDelta,
   kimiFields,
   lfm2Fields,
+  nemotronFields,
+  nemotronParts,
+  nemotronStateSpace,
   shortConvolution,
-  stateSpace,
 } from "./recurrent.ts";
 import type { Settings } from "./settings.ts";
 
@@ -149,6 +153,10 @@ export interface Architecture {
   readonly sinks?: boolean;
   /** Whether gate and up are clamped by `swiglu_limit`, and the gate is multiplied by `swiglu_alpha` in its sigmoid. */
   readonly clampedGate?: boolean;
+  /** Whether RMSNorms precede the output projection of attention and the down projection of the feed-forward. */
+  readonly innerNorms?: boolean;
+  /** Whether the activation may be xIELU, with learned parameters. */
+  readonly xielu?: boolean;
   /** Whether queries, keys and values are clamped to ±`clip_qkv`. */
   readonly clips?: boolean;
   readonly activation?: Activation;
@@ -235,6 +243,9 @@ const cwmRotation = {
   ...{ rope_type: "llama3", rope_theta: 1e6, factor: 16, low_freq_factor: 1, high_freq_factor: 4 },
   original_max_position_embeddings: 8192,
 } as const;
+
+/** Apertus's rotation. */
+const apertusRotation = { ...cwmRotation, rope_theta: 12e6, factor: 8 } as const;
 
 /** Fields that all Gemma models share. */
 const gemma1 = { normsFromOne: true, activation: "geluTanh", scaledEmbeddings: true } as const;
@@ -379,7 +390,7 @@ export const architectures = tableOf({
   opt: { title: "OPT", learnedPositions: true },
   bloom: { title: "Bloom", layersField: "n_layer", groupedHeads: true },
   lfm2: { ...lfm2, title: "LFM2", derived: lfm2Fields },
-  mamba2: { title: "Mamba 2", recurrent: stateSpace },
+  mamba2: { title: "Mamba 2" },
   qwen3_next: {
     ...{ ...qwenDelta, title: "Qwen3-Next", recurrent: deltaNet },
     experts: { shared: "shared_expert_intermediate_size" },
@@ -465,6 +476,19 @@ export const architectures = tableOf({
   kimi_linear: {
     ...{ title: "Kimi Linear", latent: true, latentRotates: false, recurrent: kimiDelta },
     ...{ derived: kimiFields, experts: { grouped: true } },
+  },
+  mamba: { title: "Mamba" },
+  jamba: {
+    ...{ title: "Jamba", unrotated: "unlessRope", biases: noBias, recurrent: jambaState, derived: jambaFields },
+    experts: {},
+  },
+  bitnet: { title: "BitNet", innerNorms: true },
+  glm_moe_dsa: { title: "GLM-5", latent: true, latentHeadDim: true, experts: { grouped: true } },
+  apertus: { title: "Apertus", plain: true, xielu: true, queryKeyNorm: "head", rotation: apertusRotation },
+  nemotron_h: {
+    ...{ title: "Nemotron-H, Nemotron Nano 2 and 3", plain: true, activationField: "mlp_hidden_act" },
+    ...{ unrotated: "unlessRope", derived: nemotronFields, recurrent: nemotronStateSpace, parts: nemotronParts },
+    experts: { grouped: true, beside: "moe_shared_expert_intermediate_size" },
   },
 });
 

@@ -27,7 +27,7 @@ export interface GgufConfig {
 }
 
 /** Whether each block has a tensor. */
-function eachHas({ file, settings }: GgufContext, tensor: string): boolean[] {
+export function eachHas({ file, settings }: GgufContext, tensor: string): boolean[] {
   return Array.from({ length: settings.whole("block_count") }, (_, index) => file.has(`blk.${index}.${tensor}`));
 }
 
@@ -44,7 +44,7 @@ export function common({ file, settings }: GgufContext): Fields {
 }
 
 /** Returns the largest number of a setting that may have one for each layer. */
-const most = (settings: Settings, name: string): number | undefined => {
+export const most = (settings: Settings, name: string): number | undefined => {
   const value = settings.get(name);
   return Array.isArray(value) ? Math.max(...value.map(Number)) : settings.wholeIfAny(name, 0);
 };
@@ -76,7 +76,7 @@ export const headWidth = (settings: Settings): Fields => ({
 });
 
 /** Names of DeepSeek-V3's experts, which other architectures share. */
-function experts(context: GgufContext): Fields {
+export function experts(context: GgufContext): Fields {
   const { settings } = context;
   return {
     moe_intermediate_size: settings.whole("expert_feed_forward_length"),
@@ -114,7 +114,7 @@ function latent(context: GgufContext): Fields {
 /** Whether experts are chosen by softmax (1, the default), as in DeepSeek-V2, or by sigmoids (2), as in V3. */
 const isSoftmax = (settings: Settings): boolean => (settings.wholeIfAny("expert_gating_func", 0) || 1) === 1;
 
-function deepseek(context: GgufContext): Fields {
+export function deepseek(context: GgufContext): Fields {
   const { settings } = context;
   const shared = { ...llama(context), ...latent(context) };
   if (!settings.get("expert_count")) return { ...shared, rope_interleave: true };
@@ -144,7 +144,7 @@ function kimiLinear(context: GgufContext): Fields {
 }
 
 /** The parts of Mamba 2's layers. */
-function mamba(context: GgufContext) {
+export function mamba(context: GgufContext) {
   const { settings } = context;
   const inner = settings.whole("ssm.inner_size");
   const count = settings.whole("ssm.time_step_rank");

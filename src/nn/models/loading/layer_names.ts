@@ -1,4 +1,5 @@
 /** Hugging Face's names of a decoder's layers that differ from Llama's, by architecture. */
+import { xieluParts } from "../decoder/xielu.ts";
 import type { ArchitectureName } from "./architectures.ts";
 
 type TopPath = "tokenEmbedding" | "positionEmbedding" | "embeddingNorm" | "finalNorm" | "head";
@@ -50,6 +51,12 @@ const gptTop = {
   finalNorm: ["transformer.ln_f", "ln_f"],
 } as const;
 
+/** Mamba 2's names. `transformers` 5 renames them in Nemotron-H. */
+const mambaTop = {
+  tokenEmbedding: ["backbone.embeddings", "embeddings", "model.embeddings"],
+  finalNorm: ["backbone.norm_f", "norm_f", "model.norm_f"],
+} as const;
+
 /** Names of layers outside of the blocks that differ from Llama's. */
 export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNames>>>> = {
   gpt_bigcode: gptTop,
@@ -80,7 +87,10 @@ export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNa
   falcon_h1: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
   lfm2_moe: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
   gptj: { ...gptTop, positionEmbedding: [] },
-  mamba2: { tokenEmbedding: ["backbone.embeddings", "embeddings"], finalNorm: ["backbone.norm_f", "norm_f"] },
+  mamba: mambaTop,
+  jamba: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
+  mamba2: mambaTop,
+  nemotron_h: mambaTop,
 };
 
 /** Prefixes of blocks that differ from Llama's. */
@@ -94,7 +104,9 @@ export const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly s
   gpt_neo: ["transformer.h.", "h."],
   codegen: ["transformer.h.", "h."],
   mpt: ["transformer.blocks.", "blocks."],
+  mamba: ["backbone.layers.", "layers."],
   mamba2: ["backbone.layers.", "layers."],
+  nemotron_h: ["backbone.layers.", "layers.", "model.layers."],
 };
 
 /** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
@@ -127,8 +139,16 @@ const stateNames = {
   "mixer.output": "out_proj",
 } as const;
 
-const within = (prefix: string, names: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(names).map(([path, name]) => [path, `${prefix}.${name}`]));
+/** Names of the first Mamba's parameters. */
+const selectiveNames = {
+  ...{ "mixer.input": "in_proj", "mixer.convolution": "conv1d", "mixer.selection": "x_proj", "mixer.step": "dt_proj" },
+  ...{ "mixer.stepNorm": "dt_layernorm", "mixer.inputNorm": "b_layernorm", "mixer.outputNorm": "c_layernorm" },
+  ...{ "mixer.logDecay": "A_log", "mixer.skip": "D", "mixer.output": "out_proj" },
+} as const;
+
+/** Adds a prefix to names, and another one to paths. */
+export const within = (prefix: string, names: Readonly<Record<string, string>>, before = ""): Record<string, string> =>
+  Object.fromEntries(Object.entries(names).map(([path, name]) => [before + path, `${prefix}.${name}`]));
 
 /** Names of Granite's experts. */
 const graniteExperts = {
@@ -365,6 +385,32 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "feedForward.experts.#.gate": "block_sparse_moe.experts.#.w1",
     "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
     "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
+  },
+  mamba: { attentionNorm: "norm", ...within("mixer", selectiveNames) },
+  jamba: {
+    ...within("mamba", selectiveNames),
+    feedForwardNorm: "pre_ff_layernorm",
+    "feedForward.router": "feed_forward.router",
+    ...within("feed_forward", { gate: "gate_proj", up: "up_proj", down: "down_proj" }, "feedForward."),
+    ...within("feed_forward.experts.#", { gate: "gate_proj", up: "up_proj", down: "down_proj" }, "feedForward.experts.#."),
+  },
+  bitnet: { "attention.innerNorm": "self_attn.attn_sub_norm", "feedForward.innerNorm": "mlp.ffn_sub_norm" },
+  glm_moe_dsa: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  apertus: {
+    attentionNorm: "attention_layernorm",
+    feedForwardNorm: "feedforward_layernorm",
+    ...within("mlp.act_fn", xieluParts, "feedForward.xielu."),
+  },
+  nemotron_h: {
+    attentionNorm: "norm",
+    feedForwardNorm: "norm",
+    ...within("mixer", {
+      ...{ ...stateNames, "mixer.input": "in_proj", "attention.query": "q_proj", "attention.key": "k_proj" },
+      ...{ "attention.value": "v_proj", "attention.output": "o_proj", "feedForward.up": "up_proj" },
+      ...{ "feedForward.down": "down_proj", "feedForward.router": "gate", "feedForward.correction": "gate" },
+      ...{ "feedForward.experts.#.up": "experts.#.up_proj", "feedForward.experts.#.down": "experts.#.down_proj" },
+    }),
+    ...sharedExpert("mixer.shared_experts"),
   },
   mpt: {
     attentionNorm: "norm_1",

@@ -14,18 +14,8 @@ import { encoderDecoderRows } from "../../../../src/nn/models/loading/encoder_de
 import { testFolder } from "../../../support/folder.ts";
 import { repeats } from "../../../support/repeats.ts";
 import { errorOf, greedy, numbers, writeHashed } from "./oracle.ts";
+import { answers, families } from "./rows_of.ts";
 
-interface Drawn {
-  readonly seed: string;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly shapes: Readonly<Record<string, number[]>>;
-}
-
-const fixture = join(packageRoot, "test", "fixtures", "decoders", "rows");
-const { families }: { families: Record<string, { drawn: readonly Drawn[] }> } = JSON.parse(
-  readFileSync(`${fixture}.json`, "utf8"),
-);
-const answers = io.loadSafetensors(`${fixture}.safetensors`);
 const folder = testFolder("rows");
 
 test("docs/models.md lists every architecture", () => {
