@@ -92,17 +92,24 @@ const qwenDelta = {
 
 const { intermediate_size: _____, ...withoutSize } = llama;
 
-/** The fields whose values {@link sized} lists, in this order. */
-const columns = (
-  "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads " +
-  "max_position_embeddings head_dim rms_norm_eps rope_theta"
-).split(" ");
+/** Returns a function from a row of numbers to the fields with these names. "-" leaves a field out. */
+function columns(names: string): (row: string) => Fields {
+  const list = names.split(" ");
+  const pairs = (value: string, at: number) => (value === "-" ? [] : [[list[at], JSON.parse(value) as number | null]]);
+  return (row) => Object.fromEntries(row.split(" ").flatMap(pairs));
+}
 
-/** Returns the sizes of a config class, a row of numbers in the order of the columns. "-" leaves a field out. */
-const sized = (row: string): Fields =>
-  Object.fromEntries(
-    row.split(" ").flatMap((value, at) => (value === "-" ? [] : [[columns[at], JSON.parse(value) as number | null]])),
-  );
+/** The sizes of a config class. */
+const sized = columns(
+  "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads " +
+    "max_position_embeddings head_dim rms_norm_eps rope_theta",
+);
+
+/** The experts of a config class. */
+const mixed = columns(
+  "moe_intermediate_size num_experts_per_tok num_experts n_routed_experts n_shared_experts routed_scaling_factor " +
+    "n_group topk_group first_k_dense_replace",
+);
 
 /** The fields by the `model_type` of a config. */
 export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
@@ -130,9 +137,8 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   qwen2,
   qwen3: { ...qwen2, head_dim: 128, attention_bias: false },
   qwen3_moe: {
-    ...{ ...qwen, ...sized("- 2048 6144 24 - 4"), attention_bias: false, moe_intermediate_size: 768 },
-    ...{ num_experts_per_tok: 8, num_experts: 128, norm_topk_prob: false, decoder_sparse_step: 1 },
-    ...{ mlp_only_layers: null },
+    ...{ ...qwen, ...sized("- 2048 6144 24 - 4"), ...mixed("768 8 128"), attention_bias: false },
+    ...{ norm_topk_prob: false, decoder_sparse_step: 1, mlp_only_layers: null },
   },
   gemma2: {
     ...{ ...gemma, vocab_size: 256_000, max_position_embeddings: 8192, original_max_position_embeddings: null },
@@ -225,26 +231,19 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ mamba_proj_bias: false, time_step_limit: null, head_dim: null },
   },
   qwen2_moe: {
-    ...{ ...llama, ...sized("151936 2048 5632 24 16 16 32768"), qkv_bias: true, decoder_sparse_step: 1 },
-    ...{ moe_intermediate_size: 1408, shared_expert_intermediate_size: 5632, num_experts_per_tok: 4 },
-    ...{ num_experts: 60, norm_topk_prob: false, mlp_only_layers: null, use_sliding_window: false },
-    ...{ sliding_window: 4096, max_window_layers: 28, layer_types: null },
+    ...{ ...llama, ...sized("151936 2048 5632 24 16 16 32768"), ...mixed("1408 4 60"), qkv_bias: true },
+    ...{ decoder_sparse_step: 1, shared_expert_intermediate_size: 5632, norm_topk_prob: false },
+    ...{ mlp_only_layers: null, use_sliding_window: false, sliding_window: 4096, max_window_layers: 28 },
+    ...{ layer_types: null },
   },
   glm4_moe: {
-    ...{ ...llama, ...sized("151552 - 10944 46 96 8 131072 - 1e-5"), attention_bias: false },
-    ...{ moe_intermediate_size: 1408, num_experts_per_tok: 8, n_shared_experts: 1, n_routed_experts: 128 },
-    ...{ routed_scaling_factor: 1, n_group: 1, topk_group: 1, first_k_dense_replace: 1, norm_topk_prob: true },
-    ...{ use_qk_norm: false },
+    ...{ ...llama, ...sized("151552 - 10944 46 96 8 131072 - 1e-5"), ...mixed("1408 8 - 128 1 1 1 1 1") },
+    ...{ attention_bias: false, norm_topk_prob: true, use_qk_norm: false },
   },
-  deepseek_v2: {
-    ...{ ...deepseek, vocab_size: 102_400, num_experts_per_tok: null, first_k_dense_replace: 0, n_group: null },
-    ...{ topk_group: null, n_routed_experts: 64, n_shared_experts: 2, routed_scaling_factor: 1 },
-    ...{ topk_method: "greedy", moe_intermediate_size: 1407 },
-  },
+  deepseek_v2: { ...deepseek, ...mixed("1407 null - 64 2 1 null null 0"), vocab_size: 102_400, topk_method: "greedy" },
   deepseek_v3: {
-    ...{ ...deepseek, ...sized("129280 7168 18432 61 128 128 4096 null"), num_experts_per_tok: 8 },
-    ...{ first_k_dense_replace: 3, n_group: 8, topk_group: 4, n_routed_experts: 256, n_shared_experts: 1 },
-    ...{ routed_scaling_factor: 2.5, moe_intermediate_size: 2048, norm_topk_prob: true, rope_interleave: true },
+    ...{ ...deepseek, ...sized("129280 7168 18432 61 128 128 4096 null") },
+    ...{ ...mixed("2048 8 - 256 1 2.5 8 4 3"), norm_topk_prob: true, rope_interleave: true },
   },
   gpt_neox: {
     ...{ ...headless, ...sized("50432 6144 24576 44 64"), hidden_act: "gelu", layer_norm_eps: 1e-5 },
@@ -276,12 +275,11 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ time_step_limit: null, tie_word_embeddings: false, is_causal: true },
   },
   qwen3_next: {
-    ...{ ...llama, ...sized("151936 2048 5632 48 16 2 32768 256"), attention_bias: false },
-    ...{ linear_conv_kernel_dim: 4, linear_key_head_dim: 128, linear_value_head_dim: 128 },
-    ...{ linear_num_key_heads: 16, linear_num_value_heads: 32, decoder_sparse_step: 1 },
-    ...{ moe_intermediate_size: 512, shared_expert_intermediate_size: 512, num_experts_per_tok: 10 },
-    ...{ num_experts: 512, norm_topk_prob: true, mlp_only_layers: null, layer_types: null },
-    ...{ full_attention_interval: 4 },
+    ...{ ...llama, ...sized("151936 2048 5632 48 16 2 32768 256"), ...mixed("512 10 512") },
+    ...{ attention_bias: false, linear_conv_kernel_dim: 4, linear_key_head_dim: 128 },
+    ...{ linear_value_head_dim: 128, linear_num_key_heads: 16, linear_num_value_heads: 32 },
+    ...{ decoder_sparse_step: 1, shared_expert_intermediate_size: 512, norm_topk_prob: true },
+    ...{ mlp_only_layers: null, layer_types: null, full_attention_interval: 4 },
   },
   mpt: {
     ...{ d_model: 2048, n_heads: 16, n_layers: 24, max_seq_len: 2048, vocab_size: 50_368, layer_norm_epsilon: 1e-5 },
@@ -345,25 +343,22 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ final_logit_softcapping: 30, attn_logit_softcapping: 50 },
   },
   dots1: {
-    ...{ ...unheaded, ...sized("152064 4608 10944 62 - 32 - null"), attention_bias: false },
-    ...{ moe_intermediate_size: 1408, n_shared_experts: null, n_routed_experts: null, n_group: 1 },
-    ...{ topk_group: 1, num_experts_per_tok: null, first_k_dense_replace: 0, norm_topk_prob: false },
-    ...{ routed_scaling_factor: 1, sliding_window: 4096, max_window_layers: 62, layer_types: null },
+    ...{ ...unheaded, ...sized("152064 4608 10944 62 - 32 - null"), ...mixed("1408 null - null null 1 1 1 0") },
+    ...{ attention_bias: false, norm_topk_prob: false, sliding_window: 4096, max_window_layers: 62 },
+    ...{ layer_types: null },
   },
   solar_open: {
-    ...{ ...withoutSize, ...sized("196608 - - 48 64 8 131072 128 1e-5 1e6"), attention_bias: false },
-    ...{ moe_intermediate_size: 1280, num_experts_per_tok: 8, n_shared_experts: 1, n_routed_experts: 128 },
-    ...{ routed_scaling_factor: 1, n_group: 1, topk_group: 1, norm_topk_prob: true },
+    ...{ ...withoutSize, ...sized("196608 - - 48 64 8 131072 128 1e-5 1e6"), ...mixed("1280 8 - 128 1 1 1 1") },
+    ...{ attention_bias: false, norm_topk_prob: true },
   },
   minimax_m2: {
     ...{ ...llama, ...sized("200064 3072 1536 62 48 8 196608 128 - 5e6"), num_experts_per_tok: 8 },
     ...{ num_local_experts: 256, rotary_dim: null },
   },
   glm4_moe_lite: {
-    ...{ ...deepseek, ...sized("154880 2048 10240 47 20 20 202752 - 1e-5"), moe_intermediate_size: 1536 },
-    ...{ n_shared_experts: 1, n_routed_experts: 64, routed_scaling_factor: 1.8, q_lora_rank: 768 },
-    ...{ v_head_dim: 256, qk_nope_head_dim: 192, n_group: 1, topk_group: 1, num_experts_per_tok: 4 },
-    ...{ norm_topk_prob: true, rope_interleave: true, mlp_layer_types: null },
+    ...{ ...deepseek, ...sized("154880 2048 10240 47 20 20 202752 - 1e-5"), ...mixed("1536 4 - 64 1 1.8 1 1") },
+    ...{ q_lora_rank: 768, v_head_dim: 256, qk_nope_head_dim: 192, norm_topk_prob: true },
+    ...{ rope_interleave: true, mlp_layer_types: null },
   },
   youtu: {
     ...{ ...deepseek, ...sized("128256 2048 6144 - 16 16 131072 null"), tie_word_embeddings: true },
@@ -379,10 +374,9 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ num_experts_per_tok: 5, num_experts: 7, norm_topk_prob: false },
   },
   lfm2_moe: {
-    ...{ ...unheadedBase, ...sized("65536 2048 7168 - - 8 128000 null - 1e6"), norm_eps: 1e-5 },
-    ...{ tie_word_embeddings: true, moe_intermediate_size: 1792, conv_bias: false, conv_L_cache: 3 },
-    ...{ num_dense_layers: 2, num_experts_per_tok: 4, num_experts: 32, use_expert_bias: true },
-    ...{ routed_scaling_factor: 1, norm_topk_prob: true, layer_types: null },
+    ...{ ...unheadedBase, ...sized("65536 2048 7168 - - 8 128000 null - 1e6"), ...mixed("1792 4 32 - - 1") },
+    ...{ norm_eps: 1e-5, tie_word_embeddings: true, conv_bias: false, conv_L_cache: 3, num_dense_layers: 2 },
+    ...{ use_expert_bias: true, norm_topk_prob: true, layer_types: null },
   },
   jais2: {
     ...{ ...withoutNorm, ...sized("150272 3328 26624 - 26 - 8192"), hidden_act: "relu2", attention_bias: true },
@@ -392,15 +386,13 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...llama, ...granite, attention_multiplier: null, mlp_bias: false, use_post_norm: true },
   },
   exaone_moe: {
-    ...{ ...llama, ...sized("102400 - 16384 - - 32 - - 1e-5"), sliding_window: 4096 },
-    ...{ sliding_window_pattern: 4, layer_types: null, mlp_layer_types: null, first_k_dense_replace: 1 },
-    ...{ moe_intermediate_size: 1024, num_experts: 64, num_experts_per_tok: 8, num_shared_experts: 1 },
-    ...{ norm_topk_prob: true, routed_scaling_factor: 2.5, n_group: 1, topk_group: 1 },
+    ...{ ...llama, ...sized("102400 - 16384 - - 32 - - 1e-5"), ...mixed("1024 8 64 - - 2.5 1 1 1") },
+    ...{ sliding_window: 4096, sliding_window_pattern: 4, layer_types: null, mlp_layer_types: null },
+    ...{ num_shared_experts: 1, norm_topk_prob: true },
   },
   hy_v3: {
-    ...{ ...llama, ...sized("120832 - 13312 80 64 8 131072 128 1e-5 11158840"), attention_bias: false },
-    ...{ num_experts: 192, num_experts_per_tok: 8, num_shared_experts: 1, moe_intermediate_size: 1536 },
-    ...{ router_scaling_factor: 2.826, mlp_layer_types: null },
+    ...{ ...llama, ...sized("120832 - 13312 80 64 8 131072 128 1e-5 11158840"), ...mixed("1536 8 192") },
+    ...{ attention_bias: false, num_shared_experts: 1, router_scaling_factor: 2.826, mlp_layer_types: null },
   },
   gemma3n_text: {
     ...{ ...gemmaNext, ...sized("262400 2048 16384 35 - 2 32768 - - 1e6"), final_logit_softcapping: 30 },
@@ -415,13 +407,11 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     per_layer_config: null,
   },
   kimi_linear: {
-    ...{ ...sized("163840 2304 9216 27 32 32 1048576 - 1e-5"), tie_word_embeddings: false, is_causal: true },
-    ...{ hidden_act: "silu", moe_intermediate_size: 1024, num_experts: 256, num_experts_per_tok: 8 },
-    ...{ n_shared_experts: 1, n_group: 1, topk_group: 1, routed_scaling_factor: 2.446, norm_topk_prob: true },
+    ...{ ...sized("163840 2304 9216 27 32 32 1048576 - 1e-5"), ...mixed("1024 8 256 - 1 2.446 1 1 1") },
+    ...{ tie_word_embeddings: false, is_causal: true, hidden_act: "silu", norm_topk_prob: true },
     ...{ kv_lora_rank: 512, q_lora_rank: null, v_head_dim: 128, qk_rope_head_dim: 64, qk_nope_head_dim: 128 },
     ...{ qk_head_dim: null, attention_bias: false, layer_types: null, mlp_layer_types: null },
-    ...{ first_k_dense_replace: 1, linear_attn_config: null, linear_head_dim: 128, linear_num_heads: 32 },
-    ...{ linear_conv_kernel_dim: 4 },
+    ...{ linear_attn_config: null, linear_head_dim: 128, linear_num_heads: 32, linear_conv_kernel_dim: 4 },
   },
   mamba: {
     ...{ ...sized("50280 768 - 32"), state_size: 16, layer_norm_epsilon: 1e-5, expand: 2, conv_kernel: 4 },
@@ -439,27 +429,25 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ attention_bias: false },
   },
   glm_moe_dsa: {
-    ...{ ...deepseek, ...sized("154880 6144 12288 78 64 64 202752 null 1e-5"), moe_intermediate_size: 2048 },
-    ...{ n_shared_experts: 1, n_routed_experts: 256, routed_scaling_factor: 2.5, q_lora_rank: 2048 },
-    ...{ v_head_dim: 256, qk_nope_head_dim: 192, n_group: 1, topk_group: 1, num_experts_per_tok: 8 },
-    ...{ norm_topk_prob: true, index_topk: 2048, first_k_dense_replace: 3, mlp_layer_types: null },
+    ...{ ...deepseek, ...sized("154880 6144 12288 78 64 64 202752 null 1e-5") },
+    ...{ ...mixed("2048 8 - 256 1 2.5 1 1 3"), q_lora_rank: 2048, v_head_dim: 256, qk_nope_head_dim: 192 },
+    ...{ norm_topk_prob: true, index_topk: 2048, mlp_layer_types: null },
   },
   apertus: {
     ...{ ...llama, ...sized("131072 - 14336 - - - 65536 - 1e-5 12e6"), hidden_act: "xielu" },
     ...{ attention_bias: false },
   },
   nemotron_h: {
-    ...{ ...sized("131072 4096 21504 null 32 8 4096 128"), layer_types: null, hybrid_override_pattern: null },
-    ...{ tie_word_embeddings: false, attention_bias: false, mlp_hidden_act: "relu2", mlp_bias: false },
-    ...{ ssm_state_size: 128, mamba_num_heads: 128, mamba_head_dim: 64, mamba_hidden_act: "silu", n_groups: 8 },
-    ...{ conv_kernel: 4, time_step_limit: null, use_conv_bias: true, use_bias: false },
-    ...{ layer_norm_epsilon: 1e-5, n_routed_experts: 8, moe_intermediate_size: 7688 },
-    ...{ moe_shared_expert_intermediate_size: 7688, num_experts_per_tok: 2, routed_scaling_factor: 1 },
-    ...{ n_group: 1, topk_group: 1, norm_topk_prob: true, is_causal: true },
+    ...{ ...sized("131072 4096 21504 null 32 8 4096 128"), ...mixed("7688 2 - 8 - 1 1 1"), layer_types: null },
+    ...{ hybrid_override_pattern: null, tie_word_embeddings: false, attention_bias: false },
+    ...{ mlp_hidden_act: "relu2", mlp_bias: false, ssm_state_size: 128, mamba_num_heads: 128 },
+    ...{ mamba_head_dim: 64, mamba_hidden_act: "silu", n_groups: 8, conv_kernel: 4, time_step_limit: null },
+    ...{ use_conv_bias: true, use_bias: false, layer_norm_epsilon: 1e-5 },
+    ...{ moe_shared_expert_intermediate_size: 7688, norm_topk_prob: true, is_causal: true },
   },
   qwen3_5_text: { ...llama, ...qwenDelta, ...sized("248320 - 12288 - 16 4") },
   qwen3_5_moe_text: {
-    ...{ ...withoutSize, ...qwenDelta, ...sized("248320 2048 - 40 16 2"), moe_intermediate_size: 512 },
-    ...{ num_experts_per_tok: 8, shared_expert_intermediate_size: 512, num_experts: 256 },
+    ...{ ...withoutSize, ...qwenDelta, ...sized("248320 2048 - 40 16 2"), ...mixed("512 8 256") },
+    ...{ shared_expert_intermediate_size: 512 },
   },
 };

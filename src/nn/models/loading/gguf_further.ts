@@ -1,4 +1,4 @@
-/** GGUF files of BitNet, Apertus, GLM-5, Mamba, Jamba and Nemotron-H, as the fields of their configs. See {@link ggufConfigs}. */
+/** GGUF files of BitNet, Apertus, GLM-5, Mamba, Jamba and Nemotron-H, as the fields of their configs. */
 import {
   anyHas,
   common,
@@ -19,7 +19,9 @@ import {
 function nemotron(context: GgufContext): Fields {
   const { settings } = context;
   const { inner, count, state, kernel, groups, hasBias, hasConvolutionBias } = mamba(context);
-  const [mixes, attends, chooses] = ["ssm_in", "attn_q", "ffn_gate_inp"].map((end) => eachHas(context, `${end}.weight`));
+  const [mixes, attends, chooses] = ["ssm_in", "attn_q", "ffn_gate_inp"].map((end) =>
+    eachHas(context, `${end}.weight`),
+  );
   const { first_k_dense_replace: _, ...chosen } = settings.get("expert_count") ? experts(context) : {};
   return {
     ...{ ...common(context), ...heads(settings), ...headWidth(settings), ...chosen, use_bias: hasBias },

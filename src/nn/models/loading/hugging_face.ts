@@ -104,19 +104,20 @@ function nameOf(settings: Settings): ArchitectureName {
 }
 
 /** @internal The error for an unsupported architecture. */
-export const unknownArchitecture = (
+export function unknownArchitecture(
   path: string,
   field: string,
   got: string | undefined,
   known: readonly string[] = [...Object.keys(architectures), ...Object.keys(aliases)],
-): ArgumentError =>
-  new ArgumentError(
+): ArgumentError {
+  const found = got === undefined ? `none; add ${field}, as in the original model's file` : JSON.stringify(got);
+  return new ArgumentError(
     "loadModel",
     "unknownArchitecture",
-    `${path}: expected ${field} to be one of ${known.join(", ")}, got ` +
-      `${got === undefined ? `none; add ${field}, as in the original model's file` : JSON.stringify(got)}; to support another architecture, add a row to ` +
-      "src/nn/models/loading/architectures.ts",
+    `${path}: expected ${field} to be one of ${known.join(", ")}, got ${found}; to support another architecture, ` +
+      "add a row to src/nn/models/loading/architectures.ts",
   );
+}
 
 /** For a vision-language model, describes its text part. */
 function describe(name: ArchitectureName, settings: Settings): DecoderDescription {

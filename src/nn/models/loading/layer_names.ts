@@ -392,7 +392,11 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     feedForwardNorm: "pre_ff_layernorm",
     "feedForward.router": "feed_forward.router",
     ...within("feed_forward", { gate: "gate_proj", up: "up_proj", down: "down_proj" }, "feedForward."),
-    ...within("feed_forward.experts.#", { gate: "gate_proj", up: "up_proj", down: "down_proj" }, "feedForward.experts.#."),
+    ...within(
+      "feed_forward.experts.#",
+      { gate: "gate_proj", up: "up_proj", down: "down_proj" },
+      "feedForward.experts.#.",
+    ),
   },
   bitnet: { "attention.innerNorm": "self_attn.attn_sub_norm", "feedForward.innerNorm": "mlp.ffn_sub_norm" },
   glm_moe_dsa: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },

@@ -259,7 +259,10 @@ describe("folders whose weights are ambiguous or incomplete are rejected:", () =
   test.each([
     [["model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"], "it lacks model-00002-of-00003"],
     [["model-00001-of-00001.safetensors", "other-00001-of-00001.safetensors"], "it has shards of several models"],
-    [["a.safetensors", "b.safetensors"], "expected the folder to have model.safetensors or model.safetensors.index.json"],
+    [
+      ["a.safetensors", "b.safetensors"],
+      "expected the folder to have model.safetensors or model.safetensors.index.json",
+    ],
     [["adapter_model.safetensors"], "expected the folder to have model.safetensors or model.safetensors.index.json"],
   ])("%p", async (names, message) => {
     const path = folder.file(names.join());

@@ -5,7 +5,17 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ArgumentError, Generator, io, nn, noGrad, OrchardError, randint, type Tensor, tensor } from "../../../../src/index.ts";
+import {
+  ArgumentError,
+  Generator,
+  io,
+  nn,
+  noGrad,
+  type OrchardError,
+  randint,
+  type Tensor,
+  tensor,
+} from "../../../../src/index.ts";
 import { type ArchitectureName, rowOf } from "../../../../src/nn/models/loading/architectures.ts";
 import { fieldsOf } from "../../../../src/nn/models/loading/fields.ts";
 import { testFolder } from "../../../support/folder.ts";
@@ -46,7 +56,15 @@ async function writeShards(path: string, weights: Weights, draws: Draws): Promis
   const keys = Object.keys(weights);
   for (const [at, key] of keys.entries()) (at < count ? shards[at]! : draws.one(shards))[key] = weights[key]!;
   for (const [at, shard] of shards.entries()) await io.saveSafetensors(join(path, shardAt(at, count)), shard);
-  return Object.fromEntries(keys.map((key) => [key, shardAt(shards.findIndex((shard) => key in shard), count)]));
+  return Object.fromEntries(
+    keys.map((key) => [
+      key,
+      shardAt(
+        shards.findIndex((shard) => key in shard),
+        count,
+      ),
+    ]),
+  );
 }
 
 /** Ways to store the weights, by name. */
@@ -75,7 +93,9 @@ const weightChanges: Readonly<Record<string, (weights: Weights, draws: Draws, co
   "some tensors in float64": (weights, draws) =>
     Object.fromEntries(Object.entries(weights).map(([key, x]) => [key, draws.below(2) ? x.to("float64") : x])),
   "a head that equals the embedding": (weights, _, config) => {
-    const embedding = Object.keys(weights).find((key) => /(embed_tokens|wte|word_embeddings|embeddings)\.weight$/.test(key));
+    const embedding = Object.keys(weights).find((key) =>
+      /(embed_tokens|wte|word_embeddings|embeddings)\.weight$/.test(key),
+    );
     const isTied = !("lm_head.weight" in weights) && !("embed_out.weight" in weights);
     return isTied && config["model_type"] !== "gpt_neox"
       ? { ...weights, "lm_head.weight": weights[embedding!]!.clone() }
@@ -118,13 +138,22 @@ describe.each(names.map((name, at) => [name, at] as const))("awkward folders of 
       const store = draws.one(Object.keys(stores));
       const path = folder.file(`${name}-${draw}`);
       mkdirSync(path);
-      write(path, "config.json", ofConfig.reduce((found, [, change]) => change(found, name), config));
+      write(
+        path,
+        "config.json",
+        ofConfig.reduce((found, [, change]) => change(found, name), config),
+      );
       const weights = ofWeights.reduce((found, [, change]) => change(found, draws, config), given);
       await stores[store]!(path, weights, draws);
       const how = [...ofConfig, ...ofWeights].map(([title]) => title).join(", ");
       const error = await nn
         .loadModel(path, { dtype: "float32" })
-        .then(({ model }) => errorOf(noGrad(() => model.forward(tokens!)), logits!))
+        .then(({ model }) =>
+          errorOf(
+            noGrad(() => model.forward(tokens!)),
+            logits!,
+          ),
+        )
         .catch((cause: Error) => cause.message);
       expect([how, store, typeof error === "number" ? error < CLOSE : error]).toEqual([how, store, true]);
       rmSync(path, { recursive: true });
@@ -197,7 +226,11 @@ test("tokens that end texts may be in the text part's config, or a list", async 
   const { seed: own, config, shapes } = families.gemma4_text.drawn[0]!;
   await writeHashed(path, shapes, false, `${own}.`);
   const text = { ...config, eos_token_id: [7, 8], bos_token_id: 2 };
-  write(path, "config.json", { model_type: "gemma4", text_config: text, tie_word_embeddings: config["tie_word_embeddings"] });
+  write(path, "config.json", {
+    model_type: "gemma4",
+    text_config: text,
+    tie_word_embeddings: config["tie_word_embeddings"],
+  });
   const { generation } = await nn.loadModel(path);
   expect(generation).toMatchObject({ stopTokens: [7, 8], beginToken: 2 });
   write(path, "generation_config.json", { eos_token_id: [1, 106], pad_token_id: 0 });

@@ -36,7 +36,9 @@ interface Family {
   readonly cases: readonly Case[];
 }
 
-const fixtures = ["configs", "rows", "recent_rows"].map((name) => join(packageRoot, "test", "fixtures", "decoders", name));
+const fixtures = ["configs", "rows", "recent_rows"].map((name) =>
+  join(packageRoot, "test", "fixtures", "decoders", name),
+);
 const families: Record<ArchitectureName, Family> = Object.assign(
   {},
   ...fixtures.map((path) => JSON.parse(readFileSync(`${path}.json`, "utf8")).families),

@@ -19,4 +19,7 @@ export const families: Readonly<Record<ArchitectureName, { readonly drawn: reado
 );
 
 /** The results by the name of the model: `<model_type>.drawn.<index>.logits`. */
-export const answers: nn.StateDict = Object.assign({}, ...fixtures.map((path) => io.loadSafetensors(`${path}.safetensors`)));
+export const answers: nn.StateDict = Object.assign(
+  {},
+  ...fixtures.map((path) => io.loadSafetensors(`${path}.safetensors`)),
+);
