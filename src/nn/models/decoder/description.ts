@@ -425,6 +425,8 @@ export interface ExpertsDescription {
   readonly scores?: "softmax" | "sigmoid" | undefined;
   /** Whether the router has a bias. Default false. */
   readonly routerBias?: boolean | undefined;
+  /** Whether the experts have biases, but for the one that computes every token. Default: as the feed-forward says. */
+  readonly bias?: boolean | undefined;
   /** Whether a bias is added to the probabilities for the choice, but not for the weights. Default false. */
   readonly corrected?: boolean | undefined;
   /**

@@ -72,13 +72,14 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   constructor({ width, feedForward, ...options }: DecoderFeedForwardOptions) {
     super();
     const { hidden, gated, fused, bias, downBias = bias, innerNorm } = feedForward;
-    const layer = { ...layerOptions(options), bias };
+    const plain = layerOptions(options);
+    const layer = { ...plain, bias };
     this.#description = feedForward;
     this.gate = gated && !fused ? new Linear(width, hidden, layer) : null;
     this.up = fused ? null : new Linear(width, hidden, layer);
     this.gateUp = fused ? new Linear(width, 2 * hidden, layer) : null;
-    this.innerNorm = innerNorm === undefined ? null : new RMSNorm(hidden, { ...layer, eps: innerNorm });
-    this.xielu = feedForward.xielu ? new Xielu(layer) : null;
+    this.innerNorm = innerNorm === undefined ? null : new RMSNorm(hidden, { ...plain, eps: innerNorm });
+    this.xielu = feedForward.xielu ? new Xielu(plain) : null;
     this.down = new Linear(hidden, width, { ...layer, bias: downBias, residual: true });
   }
 

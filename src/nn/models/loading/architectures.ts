@@ -76,6 +76,8 @@ interface ExpertsRow {
   readonly normalized?: true;
   /** Whether the router has a bias. */
   readonly routerBias?: boolean;
+  /** The experts have no biases, even if the shared expert has. */
+  readonly bias?: false;
   /** DeepSeek's router: a sigmoid of each logit, a correction for the choice, groups, and a factor. */
   readonly grouped?: boolean;
   /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
@@ -275,7 +277,8 @@ const qwenDelta = {
   ...{ normsFromOne: true, queryKeyNorm: "head", gatedHeads: true, partialRotation: 0.25 },
 } as const satisfies Partial<Architecture>;
 
-const noBias = { queryKeyValue: false, output: false, feedForward: false } as const;
+const noAttentionBias = { queryKeyValue: false, output: false } as const;
+const noBias = { ...noAttentionBias, feedForward: false } as const;
 const usesBias = { queryKeyValue: "use_bias", output: "use_bias", feedForward: "use_bias" } as const;
 
 /** Keeps the names of rows in the type, and not the rows, so that the declaration is short. */
@@ -503,13 +506,13 @@ export const architectures = tableOf({
   },
   bitnet: { innerNorms: true },
   // GLM-5
-  glm_moe_dsa: { latent: true, latentHeadDim: true, experts: { grouped: true } },
+  glm_moe_dsa: { latent: true, interleaved: true, experts: { grouped: true } },
   apertus: { plain: true, xielu: true, queryKeyNorm: "head", rotation: apertusRotation },
   // Nemotron-H, Nemotron Nano 2 and 3
   nemotron_h: {
-    ...{ plain: true, activationField: "mlp_hidden_act" },
+    ...{ plain: true, activationField: "mlp_hidden_act", biases: noAttentionBias },
     ...{ unrotated: "unlessRope", derived: nemotronFields, recurrent: nemotronStateSpace, parts: nemotronParts },
-    experts: { grouped: true, beside: "moe_shared_expert_intermediate_size" },
+    experts: { grouped: true, bias: false, beside: "moe_shared_expert_intermediate_size" },
   },
 });
 

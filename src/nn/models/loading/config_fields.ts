@@ -48,9 +48,10 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   flex_olmo: localNames,
   hy_v3: localNames,
   glm_moe_dsa: { num_local_experts: "n_routed_experts", num_experts: "n_routed_experts" },
+  jamba: localNames,
   nemotron_h: {
     ...{ layers_block_type: "layer_types", num_local_experts: "n_routed_experts", mamba_n_groups: "n_groups" },
-    ...{ mamba_d_conv: "conv_kernel", mamba_dt_limit: "time_step_limit", mamba_conv_bias: "use_conv_bias" },
+    ...{ mamba_d_conv: "conv_kernel", mamba_dt_min: "time_step_min", mamba_conv_bias: "use_conv_bias" },
   },
   kimi_linear: {
     model_max_length: "max_position_embeddings",
@@ -181,21 +182,25 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gemma: ["hidden_activation"],
   // the choice of tokens in texts longer than index_topk, which are not supported
   glm_moe_dsa: words(
-    "index_head_dim index_n_heads indexer_types index_topk_pattern index_topk_freq layer_types " +
+    "head_dim index_head_dim index_n_heads indexer_types index_topk_pattern index_topk_freq layer_types " +
       "index_skip_topk_offset num_mtp_layers num_nextn_predict_layers ep_size",
   ),
   mamba: words(
     "time_step_scale time_step_min time_step_max time_step_init_scheme time_step_floor residual_in_fp32 " +
-      "use_mambapy intermediate_size chunk_size use_associative_scan",
+      "use_mambapy use_associative_scan intermediate_size d_inner d_model n_layer " +
+      "fused_add_norm pad_vocab_size_multiple rms_norm ssm_cfg",
   ),
-  jamba: words("use_mamba_kernels num_logits_to_keep sliding_window calc_logits_for_entire_prompt"),
+  jamba: words(
+    "use_mamba_kernels use_mambapy use_associative_scan num_logits_to_keep sliding_window " +
+      "calc_logits_for_entire_prompt",
+  ),
   // implementations, training, multi-token prediction, and notes that repeat other fields
   nemotron_h: words(
-    "num_logits_to_keep use_mamba_kernels expand mamba_expand time_step_min time_step_max time_step_floor " +
-      "time_step_rank chunk_size mamba_chunk_size mamba_proj_bias rms_norm_eps mamba_ssm_cache_dtype " +
-      "n_shared_experts moe_shared_expert_overlap num_nextn_predict_layers mtp_layers_block_type " +
-      "mtp_hybrid_override_pattern residual_in_fp32 rescale_prenorm_residual mamba_dt_min mamba_dt_max " +
-      "mamba_dt_init_floor",
+    "num_logits_to_keep use_mamba_kernels expand mamba_expand time_step_limit mamba_dt_limit time_step_max " +
+      "time_step_floor time_step_rank chunk_size mamba_chunk_size mamba_proj_bias rms_norm_eps " +
+      "mamba_ssm_cache_dtype n_shared_experts moe_shared_expert_overlap num_nextn_predict_layers " +
+      "mtp_layers_block_type mtp_hybrid_override_pattern residual_in_fp32 rescale_prenorm_residual mamba_dt_max " +
+      "mamba_dt_init_floor attention_bias sliding_window",
   ),
   // keys in published files: some repeat other fields, the others matter only for training
   smollm3: ["max_window_layers"],
@@ -263,6 +268,7 @@ const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   lfm2: { block_use_swiglu: true, use_pos_enc: true },
   lfm2_moe: { block_use_swiglu: true, use_pos_enc: true },
   mamba2: { rms_norm: true },
+  jamba: { mamba_inner_layernorms: true },
   glm4_moe_lite: { first_k_dense_replace: 1, topk_method: "noaux_tc", scoring_func: "sigmoid", moe_layer_freq: 1 },
   qwen3_5_text: { attn_output_gate: true, mlp_only_layers: [] },
   qwen3_5_moe_text: { attn_output_gate: true, mlp_only_layers: [] },

@@ -15,12 +15,13 @@ export function expertsOf(row: NonNullable<Architecture["experts"]>, config: Set
     return { count, perToken, normalized: false, scores: "sigmoid", scalesInputs: true, shared: besideOf(row, config) };
   if (row.limited) return { count, perToken, normalized: false, ...limitedOf(config, count) };
   const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
-  const { routerBias, epsilon, grouped, sigmoid, corrected } = row;
+  const { routerBias, bias, epsilon, grouped, sigmoid, corrected } = row;
   return {
     count,
     perToken,
     normalized,
     routerBias,
+    bias,
     epsilon,
     shared: besideOf(row, config),
     ...(grouped && groupedOf(row, config, count)),

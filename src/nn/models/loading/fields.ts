@@ -415,7 +415,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   },
   mamba: {
     ...{ ...sized("50280 768 - 32"), state_size: 16, layer_norm_epsilon: 1e-5, expand: 2, conv_kernel: 4 },
-    ...{ use_bias: true, use_conv_bias: true, hidden_act: "silu", time_step_rank: "auto" },
+    ...{ use_bias: false, use_conv_bias: true, hidden_act: "silu", time_step_rank: "auto" },
     ...{ tie_word_embeddings: true, is_causal: true },
   },
   jamba: {
@@ -429,7 +429,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ attention_bias: false },
   },
   glm_moe_dsa: {
-    ...{ ...deepseek, ...sized("154880 6144 12288 78 64 64 202752 null 1e-5") },
+    ...{ ...deepseek, ...sized("154880 6144 12288 78 64 64 202752 - 1e-5") },
     ...{ ...mixed("2048 8 - 256 1 2.5 1 1 3"), q_lora_rank: 2048, v_head_dim: 256, qk_nope_head_dim: 192 },
     ...{ norm_topk_prob: true, index_topk: 2048, mlp_layer_types: null },
   },
@@ -441,7 +441,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...sized("131072 4096 21504 null 32 8 4096 128"), ...mixed("7688 2 - 8 - 1 1 1"), layer_types: null },
     ...{ hybrid_override_pattern: null, tie_word_embeddings: false, attention_bias: false },
     ...{ mlp_hidden_act: "relu2", mlp_bias: false, ssm_state_size: 128, mamba_num_heads: 128 },
-    ...{ mamba_head_dim: 64, mamba_hidden_act: "silu", n_groups: 8, conv_kernel: 4, time_step_limit: null },
+    ...{ mamba_head_dim: 64, mamba_hidden_act: "silu", n_groups: 8, conv_kernel: 4, time_step_min: 0.001 },
     ...{ use_conv_bias: true, use_bias: false, layer_norm_epsilon: 1e-5 },
     ...{ moe_shared_expert_intermediate_size: 7688, norm_topk_prob: true, is_causal: true },
   },

@@ -29,7 +29,7 @@ function nemotron(context: GgufContext): Fields {
       mixes ? "linear_attention" : attends[at] ? "full_attention" : chooses[at] ? "moe" : "mlp",
     ),
     ...{ mamba_num_heads: count, mamba_head_dim: inner / count, ssm_state_size: state, n_groups: groups },
-    ...{ conv_kernel: kernel, use_conv_bias: hasConvolutionBias, attention_bias: anyHas(context, "attn_q.bias") },
+    ...{ conv_kernel: kernel, use_conv_bias: hasConvolutionBias },
     ...{ mlp_bias: anyHas(context, "ffn_up.bias"), intermediate_size: most(settings, "feed_forward_length") },
     layer_norm_epsilon: settings.positive("attention.layer_norm_rms_epsilon"),
     moe_shared_expert_intermediate_size: settings.wholeIfAny("expert_shared_feed_forward_length"),

@@ -242,6 +242,7 @@ export function nemotronStateSpace(config: Settings, index: number): StateSpaceD
   const own = {
     ...{ num_heads: heads, head_dim: width, hidden_size: heads * width, expand: 1 },
     ...{ state_size: config.get("ssm_state_size"), hidden_act: config.get("mamba_hidden_act") },
+    time_step_limit: [config.number("time_step_min"), null],
   };
   return stateSpace(config.with(new Map([...config.entries(), ...Object.entries(own)])));
 }
@@ -302,9 +303,16 @@ function selectiveState(config: Settings): SelectiveStateDescription {
   };
 }
 
-/** Jamba's layers have the first Mamba's fields under other names. Every `attn_layer_period`-th layer attends. */
+/** Whether a layer of Jamba has attention (`attn`) or experts (`expert`): every `period`-th from `offset` on. */
+function isOfKind(config: Settings, kind: "attn" | "expert", index: number): boolean {
+  const [period, offset] = [config.whole(`${kind}_layer_period`), config.whole(`${kind}_layer_offset`, 0)];
+  if (offset < period) return index % period === offset;
+  throw config.wrong(`${kind}_layer_offset`, `below ${kind}_layer_period, ${period}`, offset);
+}
+
+/** Jamba's layers without attention have the first Mamba's fields under other names. */
 export function jambaState(config: Settings, index: number): SelectiveStateDescription | undefined {
-  if (index % config.whole("attn_layer_period") === config.whole("attn_layer_offset", 0)) return undefined;
+  if (isOfKind(config, "attn", index)) return undefined;
   const names = {
     ...{ expand: "mamba_expand", state_size: "mamba_d_state", time_step_rank: "mamba_dt_rank" },
     ...{ conv_kernel: "mamba_d_conv", use_bias: "mamba_proj_bias", use_conv_bias: "mamba_conv_bias" },
@@ -314,14 +322,11 @@ export function jambaState(config: Settings, index: number): SelectiveStateDescr
   return { ...state, normEps: config.positive("rms_norm_eps") };
 }
 
-/** Every `expert_layer_period`-th layer of Jamba has experts. */
+/** The layers of Jamba with experts. */
 export function jambaFields(config: Settings): Readonly<Record<string, unknown>> {
-  const [period, offset] = [config.whole("expert_layer_period"), config.whole("expert_layer_offset", 0)];
-  const isSparse = (at: number) => at % period === offset && config.whole("num_experts") > 1;
-  return {
-    norm_topk_prob: false,
-    mlp_layer_types: Array.from({ length: config.whole("num_hidden_layers") }, (_, at) =>
-      isSparse(at) ? "sparse" : "dense",
-    ),
-  };
+  const isSparse = (at: number) => isOfKind(config, "expert", at) && config.whole("num_experts") > 1;
+  const kinds = Array.from({ length: config.whole("num_hidden_layers") }, (_, at) =>
+    isSparse(at) ? "sparse" : "dense",
+  );
+  return { norm_topk_prob: false, mlp_layer_types: kinds };
 }

@@ -78,6 +78,9 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   kimi_linear: ["hidden_act"],
   hy_v3: ["mlp_bias"],
   nemotron_h: ["mamba_hidden_act", "moe_latent_size"],
+  mamba: ["hidden_act", "rescale_prenorm_residual"],
+  glm_moe_dsa: ["mlp_bias"],
+  jamba: ["hidden_act"],
   // with groups of unequal sizes, transformers mixes a token's experts with other tokens'
   exaone_moe: ["num_experts"],
   gptj: ["tie_word_embeddings"],
