@@ -211,6 +211,11 @@ test("a head that differs from the embedding is used, as in transformers, even i
     logits.push(noGrad(() => model.forward(tensor([[1, 2, 3]], { dtype: "int32" }))));
   }
   expect(errorOf(logits[1]!, logits[0]!)).toBe(0);
+  const file = join(path, "model.safetensors");
+  const weights = Object.entries(io.loadSafetensors(file)).map(([key, x]) => [key, x.clone()] as const);
+  const { "model.embed_tokens.weight": embedding, ...others } = Object.fromEntries(weights);
+  await io.saveSafetensors(file, { ...others, "model.embed_tokens.weight": embedding!, "lm_head.weight": embedding! });
+  expect((await nn.loadModel(path)).model.head).toBeNull();
 });
 
 test("the error for a config without model_type says what to add", async () => {
