@@ -200,7 +200,7 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
       "time_step_floor time_step_rank chunk_size mamba_chunk_size mamba_proj_bias rms_norm_eps " +
       "mamba_ssm_cache_dtype n_shared_experts moe_shared_expert_overlap num_nextn_predict_layers " +
       "mtp_layers_block_type mtp_hybrid_override_pattern residual_in_fp32 rescale_prenorm_residual mamba_dt_max " +
-      "mamba_dt_init_floor attention_bias sliding_window",
+      "mamba_dt_init_floor attention_bias sliding_window rope_theta partial_rotary_factor",
   ),
   // keys in published files: some repeat other fields, the others matter only for training
   smollm3: ["max_window_layers"],

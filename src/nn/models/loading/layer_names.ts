@@ -93,16 +93,18 @@ export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNa
   nemotron_h: mambaTop,
 };
 
+const gptLayers = ["transformer.h.", "h."];
+
 /** Prefixes of blocks that differ from Llama's. */
 export const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gpt_neox: ["gpt_neox.layers.", "layers."],
-  falcon: ["transformer.h.", "h."],
+  falcon: gptLayers,
   opt: optPrefixes.map((prefix) => `${prefix}layers.`),
-  bloom: ["transformer.h.", "h."],
-  gptj: ["transformer.h.", "h."],
-  gpt_bigcode: ["transformer.h.", "h."],
-  gpt_neo: ["transformer.h.", "h."],
-  codegen: ["transformer.h.", "h."],
+  bloom: gptLayers,
+  gptj: gptLayers,
+  gpt_bigcode: gptLayers,
+  gpt_neo: gptLayers,
+  codegen: gptLayers,
   mpt: ["transformer.blocks.", "blocks."],
   mamba: ["backbone.layers.", "layers."],
   mamba2: ["backbone.layers.", "layers."],
@@ -116,9 +118,12 @@ const widened = { "feedForward.up": "mlp.dense_h_to_4h", "feedForward.down": "ml
 const oneProjection = (name: string) =>
   Object.fromEntries(["query", "key", "value"].map((part) => [`attention.${part}`, name]));
 
+/** The projections of a feed-forward with a gate. */
+const projections = (path: string, name: string) =>
+  Object.fromEntries(["gate", "up", "down"].map((part) => [`${path}.${part}`, `${name}.${part}_proj`]));
+
 /** The projections of a shared expert, which processes all tokens. */
-const sharedExpert = (name: string) =>
-  Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
+const sharedExpert = (name: string) => projections("feedForward.shared", name);
 
 /** Projections of latent attention. */
 const latentAttention = {
@@ -226,6 +231,13 @@ const hunyuan = {
   "attention.keyNorm": "self_attn.key_layernorm",
 } as const;
 
+/** Names of Falcon's and Bloom's attention and feed-forward. */
+const falconNames = {
+  ...widened,
+  ...oneProjection("self_attention.query_key_value"),
+  "attention.output": "self_attention.dense",
+};
+
 /** Names that differ from Llama's. */
 export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
   phi: {
@@ -270,11 +282,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   glm4_moe: sharedExpert("mlp.shared_experts"),
   starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
   gpt_neox: { ...widened, ...oneProjection("attention.query_key_value"), "attention.output": "attention.dense" },
-  falcon: {
-    ...widened,
-    ...oneProjection("self_attention.query_key_value"),
-    "attention.output": "self_attention.dense",
-  },
+  falcon: falconNames,
   opt: {
     attentionNorm: "self_attn_layer_norm",
     feedForwardNorm: "final_layer_norm",
@@ -282,11 +290,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "feedForward.up": "fc1",
     "feedForward.down": "fc2",
   },
-  bloom: {
-    ...widened,
-    ...oneProjection("self_attention.query_key_value"),
-    "attention.output": "self_attention.dense",
-  },
+  bloom: falconNames,
   lfm2,
   lfm2_moe: {
     ...lfm2,
@@ -299,9 +303,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   falcon_h1: {
     ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
     feedForwardNorm: "pre_ff_layernorm",
-    "feedForward.gate": "feed_forward.gate_proj",
-    "feedForward.up": "feed_forward.up_proj",
-    "feedForward.down": "feed_forward.down_proj",
+    ...projections("feedForward", "feed_forward"),
   },
   mamba2: { attentionNorm: "norm", ...within("mixer", { ...stateNames, "mixer.input": "in_proj" }) },
   qwen3_next: {
@@ -346,9 +348,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   hunyuan_v1_moe: { ...hunyuan, ...sharedExpert("mlp.shared_mlp"), "feedForward.router": "mlp.gate.wg" },
   minicpm3: latentAttention,
   llama4_text: {
-    "feedForward.gate": "feed_forward.gate_proj",
-    "feedForward.up": "feed_forward.up_proj",
-    "feedForward.down": "feed_forward.down_proj",
+    ...projections("feedForward", "feed_forward"),
     "feedForward.router": "feed_forward.router",
     ...sharedExpert("feed_forward.shared_expert"),
     "feedForward.experts.#.gate": "feed_forward.experts.gate_up_proj",
@@ -391,12 +391,8 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     ...within("mamba", selectiveNames),
     feedForwardNorm: "pre_ff_layernorm",
     "feedForward.router": "feed_forward.router",
-    ...within("feed_forward", { gate: "gate_proj", up: "up_proj", down: "down_proj" }, "feedForward."),
-    ...within(
-      "feed_forward.experts.#",
-      { gate: "gate_proj", up: "up_proj", down: "down_proj" },
-      "feedForward.experts.#.",
-    ),
+    ...projections("feedForward", "feed_forward"),
+    ...projections("feedForward.experts.#", "feed_forward.experts.#"),
   },
   bitnet: { "attention.innerNorm": "self_attn.attn_sub_norm", "feedForward.innerNorm": "mlp.ffn_sub_norm" },
   glm_moe_dsa: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
@@ -431,7 +427,5 @@ export const qwenExperts = {
   "feedForward.router": "mlp.gate",
   "feedForward.correction": "mlp.gate",
   "feedForward.sharedGate": "mlp.shared_expert_gate",
-  "feedForward.experts.#.gate": "mlp.experts.#.gate_proj",
-  "feedForward.experts.#.up": "mlp.experts.#.up_proj",
-  "feedForward.experts.#.down": "mlp.experts.#.down_proj",
+  ...projections("feedForward.experts.#", "mlp.experts.#"),
 };
