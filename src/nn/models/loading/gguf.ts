@@ -12,7 +12,7 @@ import type {
 import { type Architecture, type ArchitectureName, type Described, rowOf } from "./architectures.ts";
 import { completed } from "./config_fields.ts";
 import { ggufAliases } from "./gguf_aliases.ts";
-import { type GgufContext, ggufConfigs } from "./gguf_configs.ts";
+import { chosenCount, expertCount, type GgufContext, ggufConfigs } from "./gguf_configs.ts";
 import { ggufFurther } from "./gguf_further.ts";
 import { ofText, unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";
@@ -249,8 +249,8 @@ function parallelOf({ file, name, settings }: Context, index: number): LayerDesc
 }
 
 function expertsOf({ file, name, settings }: Context, index: number): ExpertsDescription {
-  const count = settings.whole("expert_count");
-  const perToken = settings.whole("expert_used_count");
+  const count = expertCount(settings);
+  const perToken = chosenCount(settings);
   if (perToken > count) throw settings.wrong("expert_used_count", `at most ${count}`, perToken);
   const groups = { count: settings.wholeIfAny("expert_group_count") ?? 1, best: 2 };
   const block = `blk.${index}`;

@@ -1,9 +1,11 @@
 /** GGUF files of BitNet, Apertus, GLM-5, Mamba, Jamba and Nemotron-H, as the fields of their configs. */
 import {
   anyHas,
+  chosenCount,
   common,
   deepseek,
   eachHas,
+  expertCount,
   experts,
   type Fields,
   type GgufConfig,
@@ -55,8 +57,8 @@ function jamba(context: GgufContext): Fields {
   const [attends, chooses] = ["attn_q", "ffn_gate_inp"].map((end) => spacing(eachHas(context, `${end}.weight`)));
   return {
     ...{ ...fields, mamba_expand: expand, mamba_d_state: state, mamba_dt_rank: rank, mamba_d_conv: kernel },
-    ...{ mamba_proj_bias: hasBias, mamba_conv_bias: hasConvolutionBias, num_experts: settings.whole("expert_count") },
-    num_experts_per_tok: settings.whole("expert_used_count"),
+    ...{ mamba_proj_bias: hasBias, mamba_conv_bias: hasConvolutionBias, num_experts: expertCount(settings) },
+    num_experts_per_tok: chosenCount(settings),
     ...{ attn_layer_period: attends.period, attn_layer_offset: attends.offset },
     ...{ expert_layer_period: chooses.period, expert_layer_offset: chooses.offset },
   };
