@@ -190,9 +190,10 @@ const configChanges: Readonly<Record<string, (config: Config, draws: Draws) => C
 
 /** Writes the tensors in one file or several. */
 async function store(path: string, weights: Weights, draws: Draws): Promise<string> {
-  const dtype = draws.one(["float32", "float32", "float16", "bfloat16", "float64"] as const);
+  const dtype = draws.one(["float32", "float32", "float16", "bfloat16", "float64", "mixed"] as const);
+  const own = () => (dtype === "mixed" ? draws.one(["float32", "float16", "bfloat16"] as const) : dtype);
   const cast = Object.fromEntries(
-    Object.entries(weights).map(([key, x]) => [key, x.dtype === "int64" ? x : x.to(dtype)]),
+    Object.entries(weights).map(([key, x]) => [key, x.dtype === "int64" ? x : x.to(own())]),
   );
   const kind = draws.one(["one", "another name", "shards", "shards with an index"]);
   if (kind === "one" || kind === "another name") {
