@@ -233,8 +233,10 @@ function untied({ name, description }: Described, file: SafetensorsReader): Desc
     names.map((each) => `${each}.weight`).find((each) => file.has(each)),
   );
   if (!description.tied || first === undefined || last === undefined) return { name, description };
-  const [embedding, head] = [first, last].map((each) => file.bytes(each).dataSync() as Uint8Array);
-  return Buffer.compare(embedding, head) === 0 ? { name, description } : apart;
+  const [embedding, head] = [file.bytes(first), file.bytes(last)];
+  const order = Buffer.compare(embedding.dataSync() as Uint8Array, head.dataSync() as Uint8Array);
+  for (const each of [embedding, head]) each.dispose();
+  return order === 0 ? { name, description } : apart;
 }
 
 /**
