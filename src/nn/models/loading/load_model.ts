@@ -1,4 +1,5 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError, OutOfMemoryError } from "../../../core/errors.ts";
 import { aFunction, aPath, flag } from "../../../core/kinds.ts";
@@ -177,6 +178,13 @@ function open(path: string, mmproj?: string): Opened {
   const isFolder = withFileErrors("loadModel", path, () => statSync(path)).isDirectory();
   if (isFolder && mmproj !== undefined)
     throw new ArgumentError("loadModel", "otherProjector", `expected a .gguf file with mmproj, got the folder ${path}`);
+  const has = (name: string) => existsSync(join(path, name));
+  if (isFolder && has("adapter_config.json") && !has("config.json"))
+    throw new ArgumentError(
+      "loadModel",
+      "adapter",
+      `expected a model, got an adapter in ${path}; load its base model, then call nn.loadLora(model, path)`,
+    );
   if (isFolder) return openUnprefixed(path);
   if (path.endsWith(".gguf")) return openGguf(path, mmproj);
   throw new ArgumentError("loadModel", "unknownFile", `expected a folder or a .gguf file, got ${path}`);

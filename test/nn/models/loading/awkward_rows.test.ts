@@ -241,3 +241,10 @@ test("tokens that end texts may be in the text part's config, or a list", async 
   write(path, "generation_config.json", { eos_token_id: [1, 106], pad_token_id: 0 });
   expect((await nn.loadModel(path)).generation).toMatchObject({ stopTokens: [1, 106], paddingToken: 0 });
 });
+
+test("the error for the folder of an adapter says how to load it", async () => {
+  const path = folder.file("adapter");
+  mkdirSync(path);
+  write(path, "adapter_config.json", { peft_type: "LORA" });
+  await expect(nn.loadModel(path)).rejects.toThrow("load its base model, then call nn.loadLora(model, path)");
+});
