@@ -19,9 +19,9 @@ const readPath = parameters("loadTokenizer", { path: operand(aPath) });
 
 /**
  * Loads the tokenizer of a model, from a folder with `tokenizer.json` and optionally `tokenizer_config.json`, or from
- * the metadata of a GGUF file. A folder without `tokenizer.json` may have the SentencePiece files of Marian, M2M100,
- * mBART-50, XLM-RoBERTa, T5 or mT5, `vocab.txt` of BERT or MPNet, or `vocab.json` and `merges.txt` of GPT-2, RoBERTa,
- * BART or Qwen2.
+ * the metadata of a GGUF file. A folder without `tokenizer.json` may have the SentencePiece files of Llama, Mistral,
+ * Gemma, Marian, M2M100, mBART-50, XLM-RoBERTa, T5 or mT5, `vocab.txt` of BERT or MPNet, or `vocab.json` and
+ * `merges.txt` of GPT-2, RoBERTa, BART or Qwen2.
  *
  * @param path a folder, or a `.gguf` file; or `owner/name` for a model that `orchard pull` or `nn.loadModel` downloaded
  *

@@ -99,6 +99,48 @@ describe.each(folders.map((own) => [`${own.kind}, model ${own.model}`, own] as c
   },
 );
 
+describe.each(models.map(({ options }, index) => [JSON.stringify(options), index] as const))(
+  "folders with a tokenizer.model: %s",
+  (_, index) => {
+    const place = folder.file(`llama${index}`);
+    const { pieces } = readSentencePiece(bytesOf(index), "a model");
+    const ids = new Map(pieces.map((piece, id) => [piece.text, id]));
+    const begin = ids.get("<s>")!;
+    const isPlain = (given: string) => !/<unk>|<s>|<\/s>|<call>|<end>/.test(given);
+    const load = (config: object) => {
+      mkdirSync(place, { recursive: true });
+      writeFileSync(join(place, "tokenizer.model"), bytesOf(index));
+      writeFileSync(join(place, "tokenizer_config.json"), JSON.stringify(config));
+      return text.loadTokenizer(place);
+    };
+
+    test("tokens are the pieces of SentencePiece after the token that begins a text", () => {
+      const tokenizer = load({});
+      for (const [at, given] of texts.filter(isPlain).entries()) {
+        const own = models[index].pieces[texts.indexOf(given)].map((piece) => ids.get(piece) ?? ids.get("<unk>"));
+        expect([at, given, tokenizer.encode(given)]).toEqual([at, given, [begin, ...own]] as never);
+      }
+      expect(load({ add_bos_token: false, add_eos_token: true }).encode("")).toEqual([ids.get("</s>")!]);
+    });
+
+    test("added tokens follow the pieces or replace some, and are not split", () => {
+      const [first, second] = [pieces.length, pieces.length + 1];
+      const tokenizer = load({
+        added_tokens_decoder: {
+          [first]: { content: "<call>", special: true },
+          [second]: { content: "<end>", special: false },
+        },
+      });
+      const tokens = tokenizer.encode("<call><end>");
+      expect(tokens).toEqual([begin, first, second]);
+      expect(tokenizer.decode(tokens, { skipSpecialTokens: true })).toBe("<end>");
+      expect(() => load({ added_tokens_decoder: { [second]: { content: "<end>" } } })).toThrow(
+        "with the ids from 0 on",
+      );
+    });
+  },
+);
+
 test("T5 requires its first pieces, and mBART-50 has the tokens of languages", () => {
   const model = readSentencePiece(bytesOf(0), "a model");
   const { pieces } = model;

@@ -9,7 +9,7 @@ import { SafetensorsFile, type SafetensorsReader } from "./file.ts";
 import { ShardedSafetensors, shardsIn } from "./sharded.ts";
 
 /** The file names to look for in a folder, in this order. */
-const NAMES = ["model.safetensors.index.json", "model.safetensors"];
+const NAMES = ["model.safetensors", "model.safetensors.index.json"];
 
 /** The weights of an adapter, which are not a model's. */
 const ADAPTER = "adapter_model.safetensors";

@@ -39,8 +39,8 @@ const MOST_SHARDS = 10_000;
  */
 export class ShardedSafetensors implements SafetensorsReader {
   readonly metadata: Readonly<Record<string, string>>;
-  readonly names: readonly string[];
-  private readonly fileOf: ReadonlyMap<string, string>;
+  names: readonly string[];
+  private fileOf: ReadonlyMap<string, string>;
   private readonly files = new Map<string, SafetensorsFile>();
 
   /**
@@ -63,6 +63,13 @@ export class ShardedSafetensors implements SafetensorsReader {
     this.metadata = toStrings(index["metadata"]);
     this.names = [...this.fileOf.keys()];
     this.checkFiles();
+  }
+
+  /** Reads the headers of the shards, which may have other tensors than the index says. */
+  readHeaders(): this {
+    this.fileOf = this.mapOf([...new Set(this.fileOf.values())]);
+    this.names = [...this.fileOf.keys()];
+    return this;
   }
 
   has(name: string): boolean {

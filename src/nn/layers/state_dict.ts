@@ -42,7 +42,7 @@ export class StateDictError extends OrchardError {
     super(
       operation,
       "stateDiffers",
-      `the state does not match ${module}; nothing was loaded:${formatDifferences(differences)}`,
+      `the state does not match ${module}; nothing was loaded:${formatDifferences(operation, differences)}`,
     );
     this.missing = differences.missing;
     this.unexpected = differences.unexpected;
@@ -72,7 +72,13 @@ const headings = {
   different: "another shape or dtype (change the module's sizes, or convert it with to())",
 } as const;
 
-function formatDifferences({ missing, unexpected, different }: Differences): string {
+const headingsOfFiles = {
+  missing: "missing from the files (download them again, or correct the config)",
+  unexpected: "unexpected in the files (delete tensors of other models, or correct the config)",
+  different: "another shape or dtype than the config says",
+} as const;
+
+function formatDifferences(operation: string, { missing, unexpected, different }: Differences): string {
   const lines = {
     missing,
     unexpected,
@@ -80,9 +86,10 @@ function formatDifferences({ missing, unexpected, different }: Differences): str
       ({ name, got, expected }) => `${name}: expected ${expected.describe()}, got ${got.describe()}`,
     ),
   };
+  const known = operation === "loadStateDict" ? headings : headingsOfFiles;
   return (["missing", "unexpected", "different"] as const)
     .filter((kind) => lines[kind].length > 0)
-    .map((kind) => `\n  ${headings[kind]}:${lines[kind].map((line) => `\n    ${line}`).join("")}`)
+    .map((kind) => `\n  ${known[kind]}:${lines[kind].map((line) => `\n    ${line}`).join("")}`)
     .join("");
 }
 

@@ -13,7 +13,7 @@ import { PretrainedTokenizer, type Splitter } from "../pretrained_tokenizer.ts";
 import { contentOf, type TokenizerConfig, type TokenizerJson } from "../tokenizer_file.ts";
 import { normalizerOf } from "./charsmap.ts";
 import { splitterOf } from "./encode.ts";
-import { PieceType, readSentencePiece, type SentencePieceModel } from "./model.ts";
+import { type Piece, PieceType, readSentencePiece, type SentencePieceModel } from "./model.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -23,6 +23,8 @@ interface Vocabulary {
   readonly tokens: readonly string[];
   /** Special tokens and other added ones, which are matched before the text is split. */
   readonly added: readonly string[];
+  /** The added tokens that are not special: a text without special tokens has them. Default: none. */
+  readonly ofTexts?: readonly string[];
   /** The tokens before and after a text. */
   readonly before: readonly string[];
   readonly after: readonly string[];
@@ -103,6 +105,28 @@ const layouts: readonly Layout[] = [
       return { tokens, added: [PADDING, END, UNKNOWN, ...extra], before: [], after: [END] };
     },
   },
+  {
+    files: ["tokenizer.model"],
+    vocabularyOf({ pieces }, folder, config) {
+      // Llama, Mistral and Gemma: the pieces, of which some are replaced, and added tokens
+      const tokens = pieces.map(({ text }) => text);
+      const given = config["added_tokens_decoder"] ?? {};
+      const further = Object.entries(given);
+      for (const [id, token] of further) tokens[Number(id)] = contentOf(token) ?? "";
+      if (tokens.includes(undefined as never)) throw notInOrder(join(folder, "tokenizer_config.json"));
+      const isSpecial = ({ type }: Piece) => type === PieceType.unknown || type === PieceType.control;
+      const own = tokens.filter((_, id) => pieces[id] !== undefined && isSpecial(pieces[id]));
+      const special = (key: "bos_token" | "eos_token", usual: string, isAdded: unknown) =>
+        isAdded === true ? [contentOf(config[key]) ?? usual] : [];
+      return {
+        tokens,
+        added: [...new Set([...own, ...further.map(([id]) => tokens[Number(id)])])],
+        ofTexts: further.filter(([, token]) => token?.special !== true).map(([id]) => tokens[Number(id)]),
+        before: special("bos_token", "<s>", config["add_bos_token"] ?? true),
+        after: special("eos_token", END, config["add_eos_token"] ?? false),
+      };
+    },
+  },
 ];
 
 /** @internal Returns the layout of a folder; undefined if it has no SentencePiece model. */
@@ -125,13 +149,11 @@ function tokensIn(folder: string): string[] {
   const tokens = new Array<string>(entries.length);
   for (const [token, id] of entries) if (Number.isInteger(id)) tokens[numberIn(id)] = token;
   if (tokens.length === entries.length && !tokens.includes(undefined as never)) return tokens;
-  throw new FileFormatError(
-    "loadTokenizer",
-    "notATokenizer",
-    join(folder, "vocab.json"),
-    "expected tokens with the ids from 0 on, each once",
-  );
+  throw notInOrder(join(folder, "vocab.json"));
 }
+
+const notInOrder = (path: string): FileFormatError =>
+  new FileFormatError("loadTokenizer", "notATokenizer", path, "expected tokens with the ids from 0 on, each once");
 
 /** Returns the languages: the additional special tokens, in the order of the files. */
 function languagesOf(folder: string, config: TokenizerConfig): string[] {
@@ -166,7 +188,8 @@ export function ofSentencePiece(folder: string, name: string, { files, vocabular
     unknown,
   );
   const json = jsonOf(model, vocabulary, ids);
-  const special = { eos_token: END, pad_token: PADDING, unk_token: UNKNOWN };
+  const usual = { bos_token: "<s>", eos_token: END, pad_token: PADDING, unk_token: UNKNOWN };
+  const special = Object.fromEntries(Object.entries(usual).filter(([, token]) => ids.has(token)));
   return new PretrainedTokenizer(
     { ...json, model: { type: "Unigram", unk_id: 0, vocab: [["", 0]] } },
     { config: { ...special, ...config }, name, packed: packed!, splitter: splitterFor(model, vocabulary, ids) },
@@ -176,10 +199,10 @@ export function ofSentencePiece(folder: string, name: string, { files, vocabular
 /** Returns the parts of a `tokenizer.json` besides the model. */
 function jsonOf(
   { pieces }: SentencePieceModel,
-  { added, before, after, between = [] }: Vocabulary,
+  { added, ofTexts = [], before, after, between = [] }: Vocabulary,
   ids: ReadonlyMap<string, number>,
 ): Omit<TokenizerJson, "model"> {
-  const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
+  const flags = { single_word: false, lstrip: false, rstrip: false, normalized: false };
   const place = (token: string) => ({ SpecialToken: { id: token, type_id: 0 } });
   const text = (id: string) => ({ Sequence: { id, type_id: 0 } });
   const [first, last] = [before.map(place), after.map(place)];
@@ -187,7 +210,9 @@ function jsonOf(
   return {
     normalizer: null,
     pre_tokenizer: null,
-    added_tokens: added.map((content) => ({ id: ids.get(content), content, ...flags })),
+    added_tokens: added.map((content) => {
+      return { id: ids.get(content), content, ...flags, special: !ofTexts.includes(content) };
+    }),
     post_processor: {
       type: "TemplateProcessing",
       single: [...first, text("A"), ...last],

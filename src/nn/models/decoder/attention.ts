@@ -113,6 +113,7 @@ export interface DecoderAttentionOptions extends LayerOptions {
  * | `latent. …` | see {@link LatentProjection}; replaces the projections of q, k and v, which are null |
  * | `sinks.weight` | [heads]; null without sinks |
  * | `gate.weight` | [heads · headWidth, width]; null without a gate |
+ * | `innerNorm.weight` | [heads · headWidth]; null without this norm |
  * | `output.weight` | [width, heads · headWidth] |
  */
 export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
@@ -125,6 +126,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly latent: LatentProjection | null;
   readonly sinks: Sinks | null;
   readonly gate: Linear | QuantizedLinear | LoraLinear | null;
+  readonly innerNorm: RMSNorm | null;
   readonly output: Linear | QuantizedLinear | LoraLinear;
   readonly #description: AttentionDescription;
   readonly #eps: number | undefined;
@@ -152,6 +154,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     this.sinks = attention.sinks ? new Sinks(heads, layer) : null;
     const valueWidth = attention.latent?.valueWidth ?? headWidth;
     this.gate = attention.gated ? projection(heads) : null;
+    const { innerNorm } = attention;
+    this.innerNorm = innerNorm === undefined ? null : new RMSNorm(heads * valueWidth, { ...layer, eps: innerNorm });
     this.output = new Linear(heads * valueWidth, width, { ...layer, bias: outputBias, residual: true });
   }
 
@@ -170,7 +174,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]];
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
-    if (stepped) return this.output.forward(this.gatedBy(x, stepped));
+    if (stepped) return this.output.forward(this.finished(x, stepped));
     const positions = given ?? cache?.positionsOf(x.shape[1]) ?? 0;
     const isAfter = this.#description.queryKeyNorm === "rotatedHead";
     const rotated = (projected: Tensor, norm: HeadNorm | null) => {
@@ -193,7 +197,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       });
     };
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
-    return this.output.forward(this.gatedBy(x, reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1])));
+    return this.output.forward(this.finished(x, reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1])));
   }
 
   /** Attends to the keys and values that an earlier layer stored. The cache only counts the tokens. */
@@ -243,8 +247,10 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return new RMSNorm(this.#description.headWidth, { eps: this.#eps, elementwiseAffine: false });
   }
 
-  private gatedBy(x: Tensor, attended: Tensor): Tensor {
-    return this.gate ? mul(attended, sigmoid(this.gate.forward(x))) : attended;
+  /** Applies the gate and the norm before the output projection. */
+  private finished(x: Tensor, attended: Tensor): Tensor {
+    const gated = this.gate ? mul(attended, sigmoid(this.gate.forward(x))) : attended;
+    return this.innerNorm ? this.innerNorm.forward(gated) : gated;
   }
 
   private activeDropout(): number {

@@ -17,6 +17,7 @@ import { LayerInputGate } from "./layer_inputs.ts";
 import { DeltaNet } from "./recurrent/delta_net.ts";
 import { KimiDelta } from "./recurrent/kimi_delta.ts";
 import { type Mixer, Parameter } from "./recurrent/mixer.ts";
+import { SelectiveState } from "./recurrent/selective_state.ts";
 import { ShortConvolution } from "./recurrent/short_convolution.ts";
 import { StateSpace } from "./recurrent/state_space.ts";
 import { normalize, type ResidualStream, sumOf } from "./residual_stream.ts";
@@ -45,6 +46,8 @@ function newMixer(width: number, recurrent: RecurrentDescription, options: Layer
       return new ShortConvolution(width, recurrent, options);
     case "stateSpace":
       return new StateSpace(width, recurrent, options);
+    case "selectiveState":
+      return new SelectiveState(width, recurrent, options);
     case "deltaNet":
       return new DeltaNet(width, recurrent, options);
     case "kimiDelta":
@@ -61,7 +64,7 @@ export function newNorm(width: number, norm: NormDescription, { dtype }: LayerOp
 
 /**
  * A block of a {@link Decoder}. Parts that the description lacks are null, and leave their input unchanged. A block has
- * `attention`, a recurrent layer `mixer`, or both. If it has both, their outputs are added:
+ * `attention`, a recurrent layer `mixer`, both, or neither, as in Nemotron-H. If it has both, their outputs are added:
  *
  *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
  *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
@@ -89,11 +92,12 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     const layerSettings = layerOptions(options);
     const before = () => (norms === "after" ? null : newNorm(width, norm, layerSettings));
     const after = () => (norms === "before" ? null : newNorm(width, norm, layerSettings));
-    this.attentionNorm = before();
-    const isMixed = recurrent !== undefined && attention.heads === 0;
-    this.attention = isMixed ? null : parts.attention({ ...layerSettings, width, eps: norm.eps, attention });
+    const attends = attention.heads > 0;
+    const isMixing = attends || recurrent !== undefined;
+    this.attentionNorm = isMixing ? before() : null;
+    this.attention = attends ? parts.attention({ ...layerSettings, width, eps: norm.eps, attention }) : null;
     this.mixer = recurrent ? newMixer(width, recurrent, layerSettings) : null;
-    this.attentionPostNorm = after();
+    this.attentionPostNorm = isMixing ? after() : null;
     const isWhole = feedForward.hidden > 0;
     this.feedForwardNorm = parallel === "sharedNorm" || !isWhole ? null : before();
     this.feedForward = !isWhole ? null : parts.feedForward({ ...layerSettings, width, feedForward });
@@ -118,17 +122,26 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
    */
   advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
     return tidy(() => {
+      if (!this.attention && !this.mixer) {
+        inputs.cache?.advance(stream.residual.shape[1]);
+        return this.fed(stream, inputs);
+      }
       const before = normalize(this.attentionNorm, stream);
       // the mixer runs first, because attention advances the cache's token count
       const [mixed, own] = [this.mixer, this.attention].map((part) => part?.forward(before.out, inputs));
       const attended = this.added(mixed && own ? add(mixed, own) : (mixed ?? own)!, this.attentionPostNorm);
       if (!this.feedForward) return { residual: before.sum, addition: attended };
       if (this.#parallel) return { residual: before.sum, addition: add(attended, this.besides(before)) };
-      const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });
-      const output = this.feedForward.forward(out);
-      const whole = this.beside ? this.beside.forward(output, sum) : output;
-      return this.finished({ residual: sum, addition: this.added(whole, this.feedForwardPostNorm) }, inputs);
+      return this.fed({ residual: before.sum, addition: attended }, inputs);
     });
+  }
+
+  /** Applies the feed-forward to the sum of a stream. */
+  private fed(stream: ResidualStream, inputs: AttentionInputs): Required<ResidualStream> {
+    const { sum, out } = normalize(this.feedForwardNorm, stream);
+    const output = this.feedForward!.forward(out);
+    const whole = this.beside ? this.beside.forward(output, sum) : output;
+    return this.finished({ residual: sum, addition: this.added(whole, this.feedForwardPostNorm) }, inputs);
   }
 
   /** Adds the layer's input, and scales the result. */

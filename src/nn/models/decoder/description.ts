@@ -110,6 +110,7 @@ export interface AltUpDescription {
 export type RecurrentDescription =
   | ShortConvolutionDescription
   | StateSpaceDescription
+  | SelectiveStateDescription
   | DeltaNetDescription
   | KimiDeltaDescription;
 
@@ -149,6 +150,25 @@ export interface StateSpaceDescription {
   readonly limits: { readonly min: number; readonly max?: number | undefined };
 }
 
+/** The first Mamba's state space layer. */
+export interface SelectiveStateDescription {
+  readonly kind: "selectiveState";
+  /** The number of elements that have a state. */
+  readonly inner: number;
+  /** The number of elements of B and C, and of each state. */
+  readonly stateSize: number;
+  /** The size of the vector from which step sizes are projected. */
+  readonly rank: number;
+  /** The number of tokens of the convolution. */
+  readonly kernel: number;
+  /** Whether the input and output projections have biases. */
+  readonly bias: boolean;
+  /** Whether the convolution has a bias. */
+  readonly convolutionBias: boolean;
+  /** The eps of RMSNorms of the step sizes' vector, of B and of C, as in Jamba. Default: no norms. */
+  readonly normEps?: number | undefined;
+}
+
 /** Qwen3-Next's gated delta net. */
 export interface DeltaNetDescription {
   readonly kind: "deltaNet";
@@ -180,7 +200,7 @@ export interface KimiDeltaDescription {
   readonly eps: number;
 }
 
-/** A placeholder for blocks without attention: no heads. */
+/** A placeholder for blocks without attention: no heads. Without a recurrent layer, such a block has no mixer. */
 export const noAttention: AttentionDescription = {
   heads: 0,
   keyValueHeads: 0,
@@ -246,6 +266,8 @@ export interface AttentionDescription {
   readonly sharing?: { readonly name: string; readonly stores: boolean } | undefined;
   /** Whether the heads' results are multiplied by the sigmoid of another projection of the input. Default false. */
   readonly gated?: boolean | undefined;
+  /** The eps of an RMSNorm of the heads' results before the output projection, as in BitNet. Default: no norm. */
+  readonly innerNorm?: number | undefined;
   /** Number of tokens that a token attends to, including itself; without causal masking, on each side. Default: all. */
   readonly window?: number | undefined;
   /**
@@ -357,6 +379,10 @@ export interface FeedForwardDescription {
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
   readonly activation: "silu" | "gelu" | "geluTanh" | "quickGelu" | "relu" | "reluSquared";
+  /** Whether the activation is xIELU, whose parameters are learned, instead. Requires no gate. Default false. */
+  readonly xielu?: boolean | undefined;
+  /** The eps of an RMSNorm of the hidden elements before the down projection, as in BitNet. Default: no norm. */
+  readonly innerNorm?: number | undefined;
   /**
    * The fraction of the gate's elements that become 0 if they are normally distributed: relu(gate − mean − std ·
    * quantile) replaces the gate. Default: none.
@@ -399,6 +425,8 @@ export interface ExpertsDescription {
   readonly scores?: "softmax" | "sigmoid" | undefined;
   /** Whether the router has a bias. Default false. */
   readonly routerBias?: boolean | undefined;
+  /** Whether the experts have biases, but for the one that computes every token. Default: as the feed-forward says. */
+  readonly bias?: boolean | undefined;
   /** Whether a bias is added to the probabilities for the choice, but not for the weights. Default false. */
   readonly corrected?: boolean | undefined;
   /**

@@ -73,11 +73,12 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
     super();
     const layer = layerOptions(options);
     this.#description = feedForward.experts!;
-    const { count, corrected, shared, routerBias = false } = this.#description;
+    const { count, corrected, shared, routerBias = false, bias = feedForward.bias } = this.#description;
+    const own = { ...layer, width, feedForward: { ...feedForward, bias } };
     this.router = new Linear(width, count, { ...layer, bias: routerBias });
     this.correction = corrected ? new Correction(count, layer) : null;
     this.scales = this.#description.expertScales ? new Parameter(count, layer) : null;
-    this.experts = Array.from({ length: count }, () => new DecoderFeedForward({ ...layer, width, feedForward }));
+    this.experts = Array.from({ length: count }, () => new DecoderFeedForward(own));
     const whole = shared && { ...feedForward, hidden: shared.hidden };
     this.shared = whole ? new DecoderFeedForward({ ...layer, width, feedForward: whole }) : null;
     this.sharedGate = shared?.gated ? new Linear(width, 1, { ...layer, bias: false }) : null;

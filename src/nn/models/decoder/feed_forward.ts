@@ -14,10 +14,12 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
+import { RMSNorm } from "../../layers/normalization.ts";
 import { gatedLayers } from "../../quantized/gated_layers.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import type { FeedForwardDescription } from "./description.ts";
+import { Xielu } from "./xielu.ts";
 
 /** Options of {@link DecoderFeedForward}. */
 export interface DecoderFeedForwardOptions extends LayerOptions {
@@ -54,37 +56,49 @@ const inOrder = ([first, second]: readonly Tensor[], fused: FeedForwardDescripti
  * |---|---|
  * | `gate.weight`, `up.weight` | [hidden, width] |
  * | `gateUp.weight` | replaces these if they are fused: rows of gate, then of up |
+ * | `innerNorm.weight` | [hidden]; null without this norm |
+ * | `xielu. …` | see {@link Xielu}; null for other activations |
  * | `down.weight` | [width, hidden] |
  */
 export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   readonly gate: Linear | QuantizedLinear | LoraLinear | null;
   readonly up: Linear | QuantizedLinear | LoraLinear | null;
   readonly gateUp: Linear | QuantizedLinear | LoraLinear | null;
+  readonly innerNorm: RMSNorm | null;
+  readonly xielu: Xielu | null;
   readonly down: Linear | QuantizedLinear | LoraLinear;
   readonly #description: FeedForwardDescription;
 
   constructor({ width, feedForward, ...options }: DecoderFeedForwardOptions) {
     super();
-    const { hidden, gated, fused, bias, downBias = bias } = feedForward;
-    const layer = { ...layerOptions(options), bias };
+    const { hidden, gated, fused, bias, downBias = bias, innerNorm } = feedForward;
+    const plain = layerOptions(options);
+    const layer = { ...plain, bias };
     this.#description = feedForward;
     this.gate = gated && !fused ? new Linear(width, hidden, layer) : null;
     this.up = fused ? null : new Linear(width, hidden, layer);
     this.gateUp = fused ? new Linear(width, 2 * hidden, layer) : null;
+    this.innerNorm = innerNorm === undefined ? null : new RMSNorm(hidden, { ...plain, eps: innerNorm });
+    this.xielu = feedForward.xielu ? new Xielu(plain) : null;
     this.down = new Linear(hidden, width, { ...layer, bias: downBias, residual: true });
   }
 
   /** @param x [..., width] @returns [..., width] */
   override forward(x: Tensor): Tensor {
     const { factors } = this.#description;
-    if (!factors) return this.down.forward(this.activate(x));
+    if (!factors) return this.down.forward(this.normed(this.activate(x)));
     const gate = mul(this.gate!.forward(x), factors.gate);
     const hidden = mul(activations[this.#description.activation](gate), this.up!.forward(x));
     return mul(this.down.forward(hidden), factors.output);
   }
 
+  private normed(x: Tensor): Tensor {
+    return this.innerNorm ? this.innerNorm.forward(x) : x;
+  }
+
   private activate(x: Tensor): Tensor {
     const { activation, gated, hidden, fused, clamped, sparsity } = this.#description;
+    if (this.xielu) return this.xielu.forward(this.up!.forward(x));
     if (!gated) return activations[activation](this.up!.forward(x));
     if (clamped) return this.clampedProduct(x, clamped);
     if (sparsity) return mul(activations[activation](sparse(this.gate!.forward(x), sparsity)), this.up!.forward(x));

@@ -35,11 +35,15 @@ import {
   deltaNetApart,
   hybridFields,
   hybridStateSpace,
+  jambaFields,
+  jambaState,
   kimiDelta,
   kimiFields,
   lfm2Fields,
+  nemotronFields,
+  nemotronParts,
+  nemotronStateSpace,
   shortConvolution,
-  stateSpace,
 } from "./recurrent.ts";
 import type { Settings } from "./settings.ts";
 
@@ -72,6 +76,8 @@ interface ExpertsRow {
   readonly normalized?: true;
   /** Whether the router has a bias. */
   readonly routerBias?: boolean;
+  /** The experts have no biases, even if the shared expert has. */
+  readonly bias?: false;
   /** DeepSeek's router: a sigmoid of each logit, a correction for the choice, groups, and a factor. */
   readonly grouped?: boolean;
   /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
@@ -95,8 +101,6 @@ interface ExpertsRow {
 
 /** How an architecture differs from Llama. */
 export interface Architecture {
-  /** Name for users. */
-  readonly title: string;
   /** The field with the number of layers. Default `num_hidden_layers`. */
   readonly layersField?: string;
   /** If given, norms are LayerNorm, not RMSNorm. States the field with the eps, or the eps itself. */
@@ -149,6 +153,10 @@ export interface Architecture {
   readonly sinks?: boolean;
   /** Whether gate and up are clamped by `swiglu_limit`, and the gate is multiplied by `swiglu_alpha` in its sigmoid. */
   readonly clampedGate?: boolean;
+  /** Whether RMSNorms precede the output projection of attention and the down projection of the feed-forward. */
+  readonly innerNorms?: boolean;
+  /** Whether the activation may be xIELU, with learned parameters. */
+  readonly xielu?: boolean;
   /** Whether queries, keys and values are clamped to ±`clip_qkv`. */
   readonly clips?: boolean;
   readonly activation?: Activation;
@@ -236,6 +244,9 @@ const cwmRotation = {
   original_max_position_embeddings: 8192,
 } as const;
 
+/** Apertus's rotation. */
+const apertusRotation = { ...cwmRotation, rope_theta: 12e6, factor: 8 } as const;
+
 /** Fields that all Gemma models share. */
 const gemma1 = { normsFromOne: true, activation: "geluTanh", scaledEmbeddings: true } as const;
 /** Fields that Gemma 2 and 3 share. */
@@ -266,7 +277,8 @@ const qwenDelta = {
   ...{ normsFromOne: true, queryKeyNorm: "head", gatedHeads: true, partialRotation: 0.25 },
 } as const satisfies Partial<Architecture>;
 
-const noBias = { queryKeyValue: false, output: false, feedForward: false } as const;
+const noAttentionBias = { queryKeyValue: false, output: false } as const;
+const noBias = { ...noAttentionBias, feedForward: false } as const;
 const usesBias = { queryKeyValue: "use_bias", output: "use_bias", feedForward: "use_bias" } as const;
 
 /** Keeps the names of rows in the type, and not the rows, so that the declaration is short. */
@@ -276,7 +288,6 @@ const tableOf = <N extends string>(rows: Readonly<Record<N, Architecture>>): Rea
 export const architectures = tableOf({
   gpt2: {
     ...{
-      title: "GPT-2",
       layersField: "n_layer",
       norm: { eps: "layer_norm_epsilon" },
       fused: true,
@@ -285,84 +296,97 @@ export const architectures = tableOf({
     },
     learnedPositions: true,
   },
-  gpt_bigcode: { title: "StarCoder, SantaCoder", layersField: "n_layer", learnedPositions: true, groupedHeads: true },
-  gpt_neo: { title: "GPT-Neo", layersField: "num_layers", learnedPositions: true },
-  llama: { title: "Llama 1, 2, 3; SmolLM, TinyLlama, Yi" },
-  mistral: { title: "Mistral", windows: "all" },
-  mixtral: { title: "Mixtral", windows: "all", experts: { normalized: true } },
-  qwen2: { title: "Qwen2, Qwen2.5", biases: { queryKeyValue: true }, windows: "upper" },
-  qwen3: { title: "Qwen3", queryKeyNorm: "head", windows: "upper" },
-  qwen3_moe: { title: "Qwen3-MoE", queryKeyNorm: "head", windows: "all", experts: {} },
-  gemma2: { ...gemma, title: "Gemma 2", softcaps: true, windows: { every: 2 } },
+  // StarCoder, SantaCoder
+  gpt_bigcode: { layersField: "n_layer", learnedPositions: true, groupedHeads: true },
+  gpt_neo: { layersField: "num_layers", learnedPositions: true },
+  // Llama 1, 2, 3; SmolLM, TinyLlama, Yi
+  llama: {},
+  mistral: { windows: "all" },
+  mixtral: { windows: "all", experts: { normalized: true } },
+  // Qwen2, Qwen2.5
+  qwen2: { biases: { queryKeyValue: true }, windows: "upper" },
+  qwen3: { queryKeyNorm: "head", windows: "upper" },
+  qwen3_moe: { queryKeyNorm: "head", windows: "all", experts: {} },
+  gemma2: { ...gemma, softcaps: true, windows: { every: 2 } },
   gemma3_text: {
-    ...{ ...gemma, title: "Gemma 3", queryKeyNorm: "head", windows: { every: 6 }, localBase: "rope_local_base_freq" },
+    ...{ ...gemma, queryKeyNorm: "head", windows: { every: 6 }, localBase: "rope_local_base_freq" },
   },
-  phi3: { title: "Phi-3, Phi-4", fused: true, windows: "all", partialRotation: 1, longRopeOnly: true },
-  olmo2: { title: "OLMo 2", norms: "after", queryKeyNorm: "all" },
-  smollm3: { title: "SmolLM3", unrotated: "listed", windows: "unrotated" },
-  ministral: { title: "Ministral", windows: "all" },
-  ministral3: { title: "Ministral 3", windows: "all", rotation: ministral3Rotation, tempered: true },
-  olmo: { title: "OLMo", norm: { eps: 1e-5, weight: false }, clips: true },
-  olmo3: { title: "OLMo 3", norms: "after", queryKeyNorm: "all", windows: { every: 4 }, localBase: 500_000 },
-  granite: { title: "Granite 3, 4", multipliers: true },
-  gemma: { ...gemma1, title: "Gemma", tanhGelu: true },
+  // Phi-3, Phi-4
+  phi3: { fused: true, windows: "all", partialRotation: 1, longRopeOnly: true },
+  olmo2: { norms: "after", queryKeyNorm: "all" },
+  smollm3: { unrotated: "listed", windows: "unrotated" },
+  ministral: { windows: "all" },
+  ministral3: { windows: "all", rotation: ministral3Rotation, tempered: true },
+  olmo: { norm: { eps: 1e-5, weight: false }, clips: true },
+  olmo3: { norms: "after", queryKeyNorm: "all", windows: { every: 4 }, localBase: 500_000 },
+  granite: { multipliers: true },
+  gemma: { ...gemma1, tanhGelu: true },
+  // Phi-1, Phi-1.5, Phi-2
   phi: {
-    ...{ title: "Phi-1, Phi-1.5, Phi-2", norm: { eps: "layer_norm_eps" }, parallel: { norms: 1 }, plain: true },
+    ...{ norm: { eps: "layer_norm_eps" }, parallel: { norms: 1 }, plain: true },
     ...{ activation: "geluTanh", partialRotation: 0.5 },
     ...{ queryKeyNorm: "headLayerNorm", queryKeyNormField: "qk_layernorm" },
     biases: { queryKeyValue: true, output: true, feedForward: true, head: true },
   },
-  glm: { ...glm, title: "GLM-4" },
-  glm4: { ...glm, title: "GLM-4-0414", norms: "both" },
-  cohere: { ...cohere, title: "Command R", queryKeyNorm: "headLayerNorms", queryKeyNormField: "use_qk_norm" },
-  cohere2: { ...cohere, title: "Command R7B, Command A", windows: { every: 4 }, unrotated: "unwindowed" },
+  glm: glm,
+  // GLM-4-0414
+  glm4: { ...glm, norms: "both" },
+  // Command R
+  cohere: { ...cohere, queryKeyNorm: "headLayerNorms", queryKeyNormField: "use_qk_norm" },
+  // Command R7B, Command A
+  cohere2: { ...cohere, windows: { every: 4 }, unrotated: "unwindowed" },
+  // Nemotron-4, Minitron
   nemotron: {
-    ...{ title: "Nemotron-4, Minitron", norm: { eps: "norm_eps" }, normsFromOne: true, plain: true },
+    ...{ norm: { eps: "norm_eps" }, normsFromOne: true, plain: true },
     ...{ activation: "reluSquared", partialRotation: 0.5 },
   },
-  seed_oss: { title: "Seed-OSS", biases: { output: "attention_out_bias" } },
-  ernie4_5: { title: "ERNIE 4.5", interleaved: true, biases: usesBias },
+  seed_oss: { biases: { output: "attention_out_bias" } },
+  ernie4_5: { interleaved: true, biases: usesBias },
   stablelm: {
-    ...{ title: "StableLM", norm: { eps: "layer_norm_eps" }, partialRotation: 0.25 },
+    ...{ norm: { eps: "layer_norm_eps" }, partialRotation: 0.25 },
     ...{ parallel: { norms: 1, key: "use_parallel_residual" } },
     ...{ queryKeyNorm: "headLayerNorms", queryKeyNormField: "qk_layernorm" },
     biases: { queryKeyValue: "use_qkv_bias", output: false, feedForward: false },
   },
   starcoder2: {
-    ...{ title: "StarCoder2", norm: { eps: "norm_epsilon" }, plain: true, activation: "geluTanh", biases: usesBias },
+    ...{ norm: { eps: "norm_epsilon" }, plain: true, activation: "geluTanh", biases: usesBias },
     windows: "all",
   },
-  arcee: { title: "Arcee AFM", plain: true, activation: "reluSquared" },
+  arcee: { plain: true, activation: "reluSquared" },
   exaone4: {
-    ...{ title: "EXAONE 4", norms: "after", queryKeyNorm: "head", windows: { every: 4 } },
+    ...{ norms: "after", queryKeyNorm: "head", windows: { every: 4 } },
     unrotated: "unwindowedOfMixed",
   },
   gpt_oss: {
-    ...{ title: "GPT-OSS", sinks: true, windows: { every: 2 }, rotation: gptOssRotation, clampedGate: true },
+    ...{ sinks: true, windows: { every: 2 }, rotation: gptOssRotation, clampedGate: true },
     ...{ biases: { feedForward: true }, experts: { normalized: true, routerBias: true } },
   },
-  olmoe: { title: "OLMoE", queryKeyNorm: "all", clips: true, experts: {} },
-  granitemoe: { title: "Granite 3 MoE", multipliers: true, fused: "gateUp", experts: { normalized: true } },
+  olmoe: { queryKeyNorm: "all", clips: true, experts: {} },
+  // Granite 3 MoE
+  granitemoe: { multipliers: true, fused: "gateUp", experts: { normalized: true } },
+  // Granite 4
   granitemoehybrid: {
-    ...{ title: "Granite 4", multipliers: true, fused: "gateUp", unrotated: "unlessRope", derived: hybridFields },
+    ...{ multipliers: true, fused: "gateUp", unrotated: "unlessRope", derived: hybridFields },
     ...{ recurrent: hybridStateSpace, experts: { normalized: true, beside: "shared_intermediate_size" } },
   },
+  // Qwen1.5-MoE, Qwen2-MoE
   qwen2_moe: {
-    ...{ title: "Qwen1.5-MoE, Qwen2-MoE", biases: { queryKeyValue: "qkv_bias", output: false } },
+    ...{ biases: { queryKeyValue: "qkv_bias", output: false } },
     ...{ windows: "all", derived: qwen2MoeFields },
     experts: { shared: "shared_expert_intermediate_size" },
   },
+  // GLM-4.5, GLM-4.6
   glm4_moe: {
-    ...{ title: "GLM-4.5, GLM-4.6", partialRotation: 0.5, biases: { output: false, feedForward: false } },
+    ...{ partialRotation: 0.5, biases: { output: false, feedForward: false } },
     ...{ queryKeyNormField: "use_qk_norm", queryKeyNorm: "head", experts: { grouped: true } },
   },
   deepseek_v2: {
-    ...{ title: "DeepSeek-V2", latent: true, interleaved: true, experts: { limited: true } },
+    ...{ latent: true, interleaved: true, experts: { limited: true } },
   },
-  deepseek_v3: { title: "DeepSeek-V3, R1", latent: true, latentHeadDim: true, experts: { grouped: true } },
+  deepseek_v3: { latent: true, latentHeadDim: true, experts: { grouped: true } },
+  // GPT-NeoX, Pythia
   gpt_neox: {
     ...{
-      title: "GPT-NeoX, Pythia",
       norm: { eps: "layer_norm_eps" },
       plain: true,
       activation: "gelu",
@@ -372,99 +396,123 @@ export const architectures = tableOf({
     ...{ partialRotation: 0.25, partialField: "rotary_pct", baseField: "rotary_emb_base" },
   },
   falcon: {
-    ...{ title: "Falcon", norm: { eps: "layer_norm_epsilon" }, plain: true, groupedHeads: true },
+    ...{ norm: { eps: "layer_norm_epsilon" }, plain: true, groupedHeads: true },
     ...{ activation: "gelu", activationField: "activation", parallel: falconParallel, derived: falconFields },
     biases: { queryKeyValue: "bias", output: "bias", feedForward: "bias" },
   },
-  opt: { title: "OPT", learnedPositions: true },
-  bloom: { title: "Bloom", layersField: "n_layer", groupedHeads: true },
-  lfm2: { ...lfm2, title: "LFM2", derived: lfm2Fields },
-  mamba2: { title: "Mamba 2", recurrent: stateSpace },
+  opt: { learnedPositions: true },
+  bloom: { layersField: "n_layer", groupedHeads: true },
+  lfm2: { ...lfm2, derived: lfm2Fields },
+  mamba2: {},
   qwen3_next: {
-    ...{ ...qwenDelta, title: "Qwen3-Next", recurrent: deltaNet },
+    ...{ ...qwenDelta, recurrent: deltaNet },
     experts: { shared: "shared_expert_intermediate_size" },
   },
-  mpt: { title: "MPT", layersField: "n_layers", fused: true },
-  gptj: { title: "GPT-J", layersField: "n_layer", interleaved: true },
-  codegen: { title: "CodeGen", layersField: "n_layer", interleaved: true },
+  mpt: { layersField: "n_layers", fused: true },
+  gptj: { layersField: "n_layer", interleaved: true },
+  codegen: { layersField: "n_layer", interleaved: true },
   llama4_text: {
-    ...{ title: "Llama 4", interleaved: true, unrotated: "listed", chunked: true, derived: llama4Fields },
+    ...{ interleaved: true, unrotated: "listed", chunked: true, derived: llama4Fields },
     experts: { scalesInputs: true, beside: "moe_intermediate_size" },
   },
   falcon_h1: {
-    ...{ title: "Falcon-H1", recurrent: falconH1StateSpace, besideAttention: true, logitScale: "lm_head_multiplier" },
+    ...{ recurrent: falconH1StateSpace, besideAttention: true, logitScale: "lm_head_multiplier" },
   },
-  helium: { title: "Helium", interleaved: true, biases: { output: false }, derived: heliumFields },
-  cwm: { title: "Code World Model", windows: { every: 4, first: true }, rotation: cwmRotation },
-  internlm3: { title: "InternLM3", derived: internlm3Fields },
-  iquestcoder: { title: "IQuest-Coder" },
-  granite_swa: { ...graniteWindows, title: "Granite with windows" },
+  helium: { interleaved: true, biases: { output: false }, derived: heliumFields },
+  // Code World Model
+  cwm: { windows: { every: 4, first: true }, rotation: cwmRotation },
+  internlm3: { derived: internlm3Fields },
+  iquestcoder: {},
+  // Granite with windows
+  granite_swa: { ...graniteWindows },
+  // Granite MoE with a shared expert
   granitemoeshared: {
-    ...{ title: "Granite MoE with a shared expert", multipliers: true, fused: "gateUp" },
+    ...{ multipliers: true, fused: "gateUp" },
     experts: { normalized: true, beside: "shared_intermediate_size" },
   },
+  // Granite MoE with windows
   granitemoe_swa: {
-    ...{ ...graniteWindows, title: "Granite MoE with windows", fused: "gateUp" },
+    ...{ ...graniteWindows, fused: "gateUp" },
     experts: { normalized: true, beside: "shared_intermediate_size" },
   },
-  vaultgemma: { ...gemma, title: "VaultGemma", norms: "before", softcaps: true, windows: { every: 2 } },
+  vaultgemma: { ...gemma, norms: "before", softcaps: true, windows: { every: 2 } },
+  // dots.llm1
   dots1: {
-    ...{ title: "dots.llm1", queryKeyNorm: "head", windows: "upper", biases: { feedForward: false } },
+    ...{ queryKeyNorm: "head", windows: "upper", biases: { feedForward: false } },
     experts: { grouped: true },
   },
   solar_open: {
-    ...{ title: "Solar Open", partialRotation: 1, wholeRotation: true, biases: { output: false, feedForward: false } },
+    ...{ partialRotation: 1, wholeRotation: true, biases: { output: false, feedForward: false } },
     experts: { grouped: true },
   },
   minimax_m2: {
-    ...{ title: "MiniMax-M2", queryKeyNorm: "all", partialRotation: 1, biases: noBias, derived: minimaxFields },
+    ...{ queryKeyNorm: "all", partialRotation: 1, biases: noBias, derived: minimaxFields },
     experts: { sigmoid: true, normalized: true },
   },
+  // GLM-4.7-Flash
   glm4_moe_lite: {
-    ...{ title: "GLM-4.7-Flash", latent: true, partialRotation: 1, derived: denseFirst, experts: { grouped: true } },
+    ...{ latent: true, partialRotation: 1, derived: denseFirst, experts: { grouped: true } },
   },
-  youtu: { title: "Youtu-LLM", latent: true, latentHeadDim: true },
+  youtu: { latent: true, latentHeadDim: true },
   ernie4_5_moe: {
-    ...{ title: "ERNIE 4.5 MoE", interleaved: true, biases: noBias, derived: ernieMoeFields },
+    ...{ interleaved: true, biases: noBias, derived: ernieMoeFields },
     experts: { normalized: true, corrected: true },
   },
-  flex_olmo: { title: "FlexOlmo", norms: "after", queryKeyNorm: "all", experts: {} },
-  lfm2_moe: { ...lfm2, title: "LFM2 MoE", derived: lfm2MoeFields, experts: { sigmoid: true, epsilon: 1e-6 } },
-  jais2: { title: "Jais 2", norm: { eps: "layer_norm_eps" }, plain: true, activation: "reluSquared" },
+  flex_olmo: { norms: "after", queryKeyNorm: "all", experts: {} },
+  lfm2_moe: { ...lfm2, derived: lfm2MoeFields, experts: { sigmoid: true, epsilon: 1e-6 } },
+  jais2: { norm: { eps: "layer_norm_eps" }, plain: true, activation: "reluSquared" },
   hyperclovax: {
-    ...{ title: "HyperCLOVA X", multipliers: true, logitScale: "logits_scaling", postNormField: "use_post_norm" },
+    ...{ multipliers: true, logitScale: "logits_scaling", postNormField: "use_post_norm" },
     derived: hyperclovaFields,
   },
+  // K-EXAONE
   exaone_moe: {
-    ...{ title: "K-EXAONE", queryKeyNorm: "head", windows: { every: 4 }, unrotated: "unwindowedOfMixed" },
+    ...{ queryKeyNorm: "head", windows: { every: 4 }, unrotated: "unwindowedOfMixed" },
     ...{ biases: noBias, derived: exaoneMoeFields, experts: { grouped: true } },
   },
+  // Hunyuan 3
   hy_v3: {
-    ...{ title: "Hunyuan 3", queryKeyNorm: "head", biases: { feedForward: false }, derived: hyV3Fields },
+    ...{ queryKeyNorm: "head", biases: { feedForward: false }, derived: hyV3Fields },
     experts: { sigmoid: true, normalized: true },
   },
-  hunyuan_v1_dense: { title: "Hunyuan", queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
+  hunyuan_v1_dense: { queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
+  // Hunyuan-A13B
   hunyuan_v1_moe: {
-    ...{ title: "Hunyuan-A13B", queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
+    ...{ queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
     ...{ ofLayer: hunyuanMoeLayer, experts: { normalized: true, beside: "intermediate_size" } },
   },
-  minicpm3: { title: "MiniCPM3", latent: true, multipliers: true, derived: miniCpm3Fields },
-  qwen3_5_text: { ...qwenDelta, title: "Qwen3.5", recurrent: deltaNetApart, axes: true },
+  minicpm3: { latent: true, multipliers: true, derived: miniCpm3Fields },
+  qwen3_5_text: { ...qwenDelta, recurrent: deltaNetApart, axes: true },
   gemma3n_text: {
-    ...{ ...gemmaNext, title: "Gemma 3n", windows: { every: 5 }, localBase: "rope_local_base_freq" },
+    ...{ ...gemmaNext, windows: { every: 5 }, localBase: "rope_local_base_freq" },
     ...{ derived: gemma3nFields, ofLayer: gemma3nLayer, parts: gemma3nParts },
   },
   gemma4_text: {
-    ...{ ...gemmaNext, title: "Gemma 4", windows: { every: 6 }, localBase: 10_000 },
+    ...{ ...gemmaNext, windows: { every: 6 }, localBase: 10_000 },
     ...{ derived: gemma4Fields, ofLayer: gemma4Layer, parts: gemma4Parts },
   },
   qwen3_5_moe_text: {
-    ...{ ...qwenDelta, title: "Qwen3.5 MoE", recurrent: deltaNetApart, axes: true },
+    ...{ ...qwenDelta, recurrent: deltaNetApart, axes: true },
     experts: { normalized: true, shared: "shared_expert_intermediate_size" },
   },
   kimi_linear: {
-    ...{ title: "Kimi Linear", latent: true, latentRotates: false, recurrent: kimiDelta },
+    ...{ latent: true, latentRotates: false, recurrent: kimiDelta },
     ...{ derived: kimiFields, experts: { grouped: true } },
+  },
+  mamba: {},
+  jamba: {
+    ...{ unrotated: "unlessRope", biases: noBias, recurrent: jambaState, derived: jambaFields },
+    experts: {},
+  },
+  bitnet: { innerNorms: true },
+  // GLM-5
+  glm_moe_dsa: { latent: true, interleaved: true, experts: { grouped: true } },
+  apertus: { plain: true, xielu: true, queryKeyNorm: "head", rotation: apertusRotation },
+  // Nemotron-H, Nemotron Nano 2 and 3
+  nemotron_h: {
+    ...{ plain: true, activationField: "mlp_hidden_act", biases: noAttentionBias },
+    ...{ unrotated: "unlessRope", derived: nemotronFields, recurrent: nemotronStateSpace, parts: nemotronParts },
+    experts: { grouped: true, bias: false, beside: "moe_shared_expert_intermediate_size" },
   },
 });
 

@@ -10,55 +10,49 @@ import type { Settings } from "./settings.ts";
 
 type Fields = Readonly<Record<string, Json>>;
 
+const gptNames = {
+  ...{ hidden_size: "n_embd", max_position_embeddings: "n_positions", num_attention_heads: "n_head" },
+  num_hidden_layers: "n_layer",
+} as const;
+const routedNames = { num_local_experts: "n_routed_experts" } as const;
+const localNames = { num_local_experts: "num_experts" } as const;
+const allNames = { num_experts: "num_local_experts" } as const;
+
 /** Alternative names of fields, which take precedence. */
 const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
-  gpt2: {
-    hidden_size: "n_embd",
-    max_position_embeddings: "n_positions",
-    num_attention_heads: "n_head",
-    num_hidden_layers: "n_layer",
-  },
+  gpt2: gptNames,
   falcon: { n_embed: "hidden_size" },
   lfm2: { tie_embedding: "tie_word_embeddings", block_ff_dim: "intermediate_size" },
-  qwen3_next: { num_local_experts: "num_experts" },
+  qwen3_next: localNames,
   granitemoehybrid: { layers_block_type: "layer_types" },
-  gpt_bigcode: {
-    hidden_size: "n_embd",
-    max_position_embeddings: "n_positions",
-    num_attention_heads: "n_head",
-    num_hidden_layers: "n_layer",
-  },
+  gpt_bigcode: gptNames,
   gpt_neo: { num_attention_heads: "num_heads", num_hidden_layers: "num_layers" },
-  codegen: {
-    hidden_size: "n_embd",
-    max_position_embeddings: "n_positions",
-    num_attention_heads: "n_head",
-    num_hidden_layers: "n_layer",
-  },
+  codegen: gptNames,
   hunyuan_v1_moe: { num_experts_per_tok: "moe_topk", num_local_experts: "num_experts" },
   bloom: { n_embed: "hidden_size", num_hidden_layers: "n_layer", num_attention_heads: "n_head" },
   mpt: { num_attention_heads: "n_heads", hidden_size: "d_model", num_hidden_layers: "n_layers" },
-  mixtral: { num_experts: "num_local_experts" },
-  qwen3_moe: { num_local_experts: "num_experts" },
-  gpt_oss: { num_experts: "num_local_experts" },
+  mixtral: allNames,
+  qwen3_moe: localNames,
+  gpt_oss: allNames,
   deepseek_v2: { num_experts: "n_routed_experts" },
-  deepseek_v3: { num_local_experts: "n_routed_experts" },
-  olmoe: { num_local_experts: "num_experts" },
-  glm4_moe: { num_local_experts: "n_routed_experts" },
-  gptj: {
-    hidden_size: "n_embd",
-    max_position_embeddings: "n_positions",
-    num_attention_heads: "n_head",
-    num_hidden_layers: "n_layer",
-  },
+  deepseek_v3: routedNames,
+  olmoe: localNames,
+  glm4_moe: routedNames,
+  gptj: gptNames,
   internlm3: { qkv_bias: "attention_bias", bias: "mlp_bias" },
-  dots1: { num_local_experts: "n_routed_experts" },
-  solar_open: { num_local_experts: "n_routed_experts" },
-  minimax_m2: { num_experts: "num_local_experts" },
+  dots1: routedNames,
+  solar_open: routedNames,
+  minimax_m2: allNames,
   glm4_moe_lite: { num_local_experts: "n_routed_experts", head_dim: "qk_rope_head_dim" },
   ernie4_5_moe: { num_experts: "moe_num_experts", num_experts_per_tok: "moe_k" },
-  flex_olmo: { num_local_experts: "num_experts" },
-  hy_v3: { num_local_experts: "num_experts" },
+  flex_olmo: localNames,
+  hy_v3: localNames,
+  glm_moe_dsa: { num_local_experts: "n_routed_experts", num_experts: "n_routed_experts" },
+  jamba: localNames,
+  nemotron_h: {
+    ...{ layers_block_type: "layer_types", num_local_experts: "n_routed_experts", mamba_n_groups: "n_groups" },
+    ...{ mamba_d_conv: "conv_kernel", mamba_dt_min: "time_step_min", mamba_conv_bias: "use_conv_bias" },
+  },
   kimi_linear: {
     model_max_length: "max_position_embeddings",
     moe_renormalize: "norm_topk_prob",
@@ -69,159 +63,76 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   },
 };
 
+/** Returns the words of a text, a short way to write a list of names. */
+const words = (text: string): readonly string[] => text.split(" ");
+
 /** Keys with the settings of quantized weights. */
 export const quantizationKeys = ["quantization", "quantization_config", "compression_config"] as const;
 
 /** Keys that have no effect on the results of a model in evaluation mode, regardless of their values. */
 export const withoutEffect: ReadonlySet<string> = new Set([
   // identity of the checkpoint
-  "model_type",
-  "architectures",
-  "transformers_version",
-  "name_or_path",
-  "auto_map",
-  "custom_pipelines",
-  "tokenizer_class",
-  "dtype",
-  "torch_dtype",
-  "use_bfloat16",
-  "fp16",
-  "bf16",
-  "fp32",
-  "torchscript",
-  "transformers.js_config",
-  "is_llama_config",
-  "unsloth_fixed",
-  "finetuned",
-  "finetuning_task",
-  "language",
-  "name",
-  "tags",
+  ...words(
+    "model_type architectures transformers_version name_or_path auto_map custom_pipelines tokenizer_class " +
+      "dtype torch_dtype use_bfloat16 fp16 bf16 fp32 torchscript transformers.js_config is_llama_config " +
+      "unsloth_fixed finetuned finetuning_task language name tags",
+  ),
   ...quantizationKeys,
   // output formats and implementations
-  "output_hidden_states",
-  "output_attentions",
-  "output_past",
-  "return_dict",
-  "use_return_dict",
-  "use_cache",
-  "chunk_size_feed_forward",
-  "pretraining_tp",
-  "attn_implementation",
-  "experts_implementation",
-  "reorder_and_upcast_attn",
-  "cache_implementation",
-  "use_flash_attn",
-  "use_flash_attention",
-  "xla_device",
-  "use_memory_efficient_attention",
-  "unpad_inputs",
+  ...words(
+    "output_hidden_states output_attentions output_past return_dict use_return_dict use_cache " +
+      "chunk_size_feed_forward pretraining_tp attn_implementation experts_implementation " +
+      "reorder_and_upcast_attn cache_implementation use_flash_attn use_flash_attention xla_device " +
+      "use_memory_efficient_attention unpad_inputs",
+  ),
   // notes of sentence encoders: sizes to which vectors may be cut, and a part that no result uses
-  "matryoshka_dimensions",
-  "add_pooling_layer",
+  ...words("matryoshka_dimensions add_pooling_layer"),
   // training
-  "initializer_range",
-  "gradient_checkpointing",
-  "output_router_logits",
-  "router_aux_loss_coef",
-  "router_jitter_noise",
-  "neftune_noise_alpha",
-  "tf_legacy_loss",
-  "loss_type",
-  "use_reentrant_checkpointing",
+  ...words(
+    "initializer_range gradient_checkpointing output_router_logits router_aux_loss_coef " +
+      "router_jitter_noise neftune_noise_alpha tf_legacy_loss loss_type use_reentrant_checkpointing",
+  ),
   // heads other than the language model's
-  "id2label",
-  "label2id",
-  "num_labels",
-  "problem_type",
-  "task_specific_params",
-  "summary_type",
-  "summary_use_proj",
-  "summary_activation",
-  "summary_proj_to_labels",
+  ...words(
+    "id2label label2id num_labels problem_type task_specific_params summary_type summary_use_proj " +
+      "summary_activation summary_proj_to_labels",
+  ),
   // lengths that nothing reads, and settings of encoders
-  "n_ctx",
-  "seq_length",
-  "max_seq_len",
-  "max_sequence_length",
-  "model_max_length",
-  "is_decoder",
-  "tie_encoder_decoder",
-  "cross_attention_hidden_size",
-  "prefix",
-  "padding_side",
+  ...words(
+    "n_ctx seq_length max_seq_len max_sequence_length model_max_length is_decoder tie_encoder_decoder " +
+      "cross_attention_hidden_size prefix padding_side",
+  ),
   // generation settings in files of older versions
-  "max_length",
-  "min_length",
-  "max_new_tokens",
-  "do_sample",
-  "early_stopping",
-  "num_beams",
-  "temperature",
-  "top_k",
-  "top_p",
-  "typical_p",
-  "repetition_penalty",
-  "length_penalty",
-  "no_repeat_ngram_size",
-  "bad_words_ids",
-  "encoder_no_repeat_ngram_size",
-  "num_return_sequences",
-  "output_scores",
-  "return_dict_in_generate",
-  "remove_invalid_values",
-  "exponential_decay_length_penalty",
-  "suppress_tokens",
-  "begin_suppress_tokens",
-  "epsilon_cutoff",
-  "eta_cutoff",
-  "encoder_repetition_penalty",
-  "num_assistant_tokens",
-  "num_beam_groups",
-  "num_assistant_tokens_schedule",
-  "assistant_confidence_threshold",
-  "assistant_lookbehind",
-  "target_lookbehind",
-  "diversity_penalty",
-  "penalty_alpha",
-  "renormalize_logits",
-  "guidance_scale",
-  "low_memory",
-  "constraints",
-  "min_p",
-  "max_time",
-  "sequence_bias",
-  "forced_decoder_ids",
-  "output_logits",
-  "watermarking_config",
+  ...words(
+    "max_length min_length max_new_tokens do_sample early_stopping num_beams temperature top_k top_p " +
+      "typical_p repetition_penalty length_penalty no_repeat_ngram_size bad_words_ids " +
+      "encoder_no_repeat_ngram_size num_return_sequences output_scores return_dict_in_generate " +
+      "remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens " +
+      "epsilon_cutoff eta_cutoff encoder_repetition_penalty num_assistant_tokens num_beam_groups " +
+      "num_assistant_tokens_schedule assistant_confidence_threshold assistant_lookbehind target_lookbehind " +
+      "diversity_penalty penalty_alpha renormalize_logits guidance_scale low_memory constraints min_p " +
+      "max_time sequence_bias forced_decoder_ids output_logits watermarking_config",
+  ),
 ]);
 
 /** `transformers`' private fields, token ids, dropout probabilities, and versions of programs that wrote the file. */
 const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_version$/];
 
 /** Keys of published files of LFM2. */
-const lfm2Notes = [
-  "block_dim",
-  "block_mlp_init_scale",
-  "block_norm_eps",
-  "block_out_init_scale",
-  "block_use_xavier_init",
-  "conv_dim",
-  "conv_dim_out",
-  "conv_use_xavier_init",
-  "num_heads",
-  "theta",
-];
+const lfm2Notes = words(
+  "block_dim block_mlp_init_scale block_norm_eps block_out_init_scale block_use_xavier_init conv_dim " +
+    "conv_dim_out conv_use_xavier_init num_heads theta",
+);
 
 /** Keys of published files of Hunyuan for parts that its models lack, such as images. */
-const hunyuanNotes = [
-  ...["add_classification_head", "attention_head_dim", "cla_share_factor", "class_num", "dense_list", "num_experts"],
-  ...["im_end_id", "im_newline_id", "im_start_id", "image_token_id", "mask_init_id", "norm_type"],
-  ...["org_vocab_size", "pad_id", "pool_type", "position_embedding_xdrope", "text_end_id", "text_start_id"],
-  ...["use_rotary_pos_emb", "video_end_id", "video_start_id", "mlp_bias", "moe_drop_tokens", "num_media_embeds"],
-  ...["moe_random_routing_dropped_token", "moe_layer_num_skipped", "use_mixed_mlp_moe", "num_shared_expert"],
-  ...["enable_lm_head_fp32", "enable_moe_fp32_combine", "enable_attention_fp32_softmax"],
-];
+const hunyuanNotes = words(
+  "add_classification_head attention_head_dim cla_share_factor class_num dense_list num_experts im_end_id " +
+    "im_newline_id im_start_id image_token_id mask_init_id norm_type org_vocab_size pad_id pool_type " +
+    "position_embedding_xdrope text_end_id text_start_id use_rotary_pos_emb video_end_id video_start_id " +
+    "mlp_bias moe_drop_tokens num_media_embeds moe_random_routing_dropped_token moe_layer_num_skipped " +
+    "use_mixed_mlp_moe num_shared_expert enable_lm_head_fp32 enable_moe_fp32_combine " +
+    "enable_attention_fp32_softmax",
+);
 
 /** Keys that have no effect in one architecture, but do in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
@@ -229,75 +140,77 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   // OpenAI's notes, which repeat other fields
   gpt_oss: ["initial_context_length", "experts_per_token"],
   // multi-token prediction, which generation does not use; and settings of training and parallelism
-  deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
+  deepseek_v3: words("num_mtp_layers num_nextn_predict_layers aux_loss_alpha seq_aux ep_size"),
   // transformers ignores norm_topk_prob of DeepSeek-V2
-  deepseek_v2: ["norm_topk_prob", "head_dim", "aux_loss_alpha", "seq_aux", "ep_size"],
+  deepseek_v2: words("norm_topk_prob head_dim aux_loss_alpha seq_aux ep_size"),
   glm4_moe: ["num_mtp_layers", "num_nextn_predict_layers"],
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
   // the precision of the softmax
-  gpt_bigcode: [
-    "max_batch_size",
-    "pad_key_length",
-    "validate_runner_input",
-    "attention_softmax_in_fp32",
-    "scale_attention_softmax_in_fp32",
-    "inference_runner",
-    "pre_allocate_kv_cache",
-  ],
+  gpt_bigcode: words(
+    "max_batch_size pad_key_length validate_runner_input attention_softmax_in_fp32 " +
+      "scale_attention_softmax_in_fp32 inference_runner pre_allocate_kv_cache",
+  ),
   hunyuan_v1_dense: hunyuanNotes,
   hunyuan_v1_moe: hunyuanNotes,
   // notes of Megatron, in which Bloom was trained
-  bloom: [
-    "attention_softmax_in_fp32",
-    "masked_softmax_fusion",
-    "bias_dropout_fusion",
-    "offset_alibi",
-    "skip_bias_add",
-    "skip_bias_add_qkv",
-  ],
+  bloom: words(
+    "attention_softmax_in_fp32 masked_softmax_fusion bias_dropout_fusion offset_alibi skip_bias_add " +
+      "skip_bias_add_qkv",
+  ),
   // repeats partial_rotary_factor
   stablelm: ["rope_pct"],
   // training
   opt: ["layerdrop", "init_std"],
   granitemoehybrid: ["mamba_chunk_size", "init_method", "logits_to_keep"],
-  mamba2: [
-    "time_step_rank",
-    "time_step_min",
-    "time_step_max",
-    "time_step_floor",
-    "residual_in_fp32",
-    "chunk_size",
-    // in published files; transformers ignores them
-    "intermediate_size",
-    "norm_before_gate",
-    "time_step_init_scheme",
-    "time_step_scale",
-  ],
+  // in published files; transformers ignores them
+  mamba2: words(
+    "time_step_rank time_step_min time_step_max time_step_floor residual_in_fp32 chunk_size " +
+      "intermediate_size norm_before_gate time_step_init_scheme time_step_scale",
+  ),
   // MPT's classes have no learned positions, and a hidden size of four times the width
-  mpt: [
-    ...["expansion_ratio", "learned_pos_emb", "embedding_fraction"],
-    ...["init_config", "init_device", "tokenizer_name", "verbose"],
-  ],
+  mpt: words("expansion_ratio learned_pos_emb embedding_fraction init_config init_device tokenizer_name verbose"),
   // multi-token prediction and the precision of states, in files from the hub
   qwen3_5_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
   qwen3_5_moe_text: ["mtp_num_hidden_layers", "mtp_use_dedicated_embeddings", "mamba_ssm_dtype"],
-  falcon_h1: ["mamba_chunk_size", "num_logits_to_keep", "mamba_use_mlp", "mlp_expansion_factor"],
+  falcon_h1: words("mamba_chunk_size num_logits_to_keep mamba_use_mlp mlp_expansion_factor"),
   youtu: ["embedding_initializer_range"],
   // Kimi Linear has no rotation, and generation does not use multi-token prediction
-  kimi_linear: ["head_dim", "rope_theta", "rope_scaling", "mla_use_nope", "num_nextn_predict_layers", "num_mtp_layers"],
+  kimi_linear: words("head_dim rope_theta rope_scaling mla_use_nope num_nextn_predict_layers num_mtp_layers"),
   // changes only the precision of a sum
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],
+  // the choice of tokens in texts longer than index_topk, which are not supported
+  glm_moe_dsa: words(
+    "head_dim index_head_dim index_n_heads indexer_types index_topk_pattern index_topk_freq layer_types " +
+      "index_skip_topk_offset num_mtp_layers num_nextn_predict_layers ep_size",
+  ),
+  mamba: words(
+    "time_step_scale time_step_min time_step_max time_step_init_scheme time_step_floor residual_in_fp32 " +
+      "use_mambapy use_associative_scan intermediate_size d_inner d_model n_layer " +
+      "fused_add_norm pad_vocab_size_multiple rms_norm ssm_cfg",
+  ),
+  jamba: words(
+    "use_mamba_kernels use_mambapy use_associative_scan num_logits_to_keep sliding_window " +
+      "calc_logits_for_entire_prompt",
+  ),
+  // implementations, training, multi-token prediction, and notes that repeat other fields
+  nemotron_h: words(
+    "num_logits_to_keep use_mamba_kernels expand mamba_expand time_step_limit mamba_dt_limit time_step_max " +
+      "time_step_floor time_step_rank chunk_size mamba_chunk_size mamba_proj_bias rms_norm_eps " +
+      "mamba_ssm_cache_dtype n_shared_experts moe_shared_expert_overlap num_nextn_predict_layers " +
+      "mtp_layers_block_type mtp_hybrid_override_pattern residual_in_fp32 rescale_prenorm_residual mamba_dt_max " +
+      "mamba_dt_init_floor attention_bias sliding_window rope_theta partial_rotary_factor",
+  ),
   // keys in published files: some repeat other fields, the others matter only for training
   smollm3: ["max_window_layers"],
   cohere2: ["layer_switch", "use_parallel_embedding"],
   llama4_text: ["for_llm_compressor"],
   lfm2: lfm2Notes,
   lfm2_moe: lfm2Notes,
-  glm4_moe_lite: ["num_mtp_layers", "num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "ep_size"],
+  glm4_moe_lite: words("num_mtp_layers num_nextn_predict_layers aux_loss_alpha seq_aux ep_size"),
   // training
-  gemma3n_text: ["altup_coef_clip", "altup_lr_multiplier", "hidden_act", "query_pre_attn_scalar"],
+  gemma3n_text: words("altup_coef_clip altup_lr_multiplier hidden_act query_pre_attn_scalar"),
   gemma4_text: ["hidden_act", "query_pre_attn_scalar"],
   gemma2: ["hidden_act", "sliding_window_size"],
   // The implementation of Gemma 3 ignores its softcap.
@@ -355,10 +268,12 @@ const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   lfm2: { block_use_swiglu: true, use_pos_enc: true },
   lfm2_moe: { block_use_swiglu: true, use_pos_enc: true },
   mamba2: { rms_norm: true },
+  jamba: { mamba_inner_layernorms: true },
   glm4_moe_lite: { first_k_dense_replace: 1, topk_method: "noaux_tc", scoring_func: "sigmoid", moe_layer_freq: 1 },
   qwen3_5_text: { attn_output_gate: true, mlp_only_layers: [] },
   qwen3_5_moe_text: { attn_output_gate: true, mlp_only_layers: [] },
   deepseek_v3: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
+  glm_moe_dsa: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
 };
 
 /** The settings of rotary positions, for any type of scaling. `type` is the older name of `rope_type`. */

@@ -15,15 +15,16 @@ export function expertsOf(row: NonNullable<Architecture["experts"]>, config: Set
     return { count, perToken, normalized: false, scores: "sigmoid", scalesInputs: true, shared: besideOf(row, config) };
   if (row.limited) return { count, perToken, normalized: false, ...limitedOf(config, count) };
   const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
-  const { routerBias, epsilon, grouped, sigmoid, corrected } = row;
+  const { routerBias, bias, epsilon, grouped, sigmoid, corrected } = row;
   return {
     count,
     perToken,
     normalized,
     routerBias,
+    bias,
     epsilon,
     shared: besideOf(row, config),
-    ...(grouped && groupedOf(config, count)),
+    ...(grouped && groupedOf(row, config, count)),
     ...(sigmoid && { scores: "sigmoid", corrected: config.flag("use_expert_bias", true) }),
     ...(sigmoid && { scale: config.numberIfAny("routed_scaling_factor") }),
     ...(corrected && { corrected, leastSum: config.positive("moe_norm_min") }),
@@ -39,15 +40,15 @@ function besideOf({ shared, beside }: NonNullable<Architecture["experts"]>, conf
 }
 
 /** DeepSeek-V3's router. */
-function groupedOf(config: Settings, count: number): Partial<ExpertsDescription> {
+function groupedOf(row: NonNullable<Architecture["experts"]>, config: Settings, count: number) {
   const groups = groupsOf(config, count, 2);
   return {
     scores: "sigmoid",
     corrected: true,
     scale: config.number("routed_scaling_factor"),
     groups: groups.count > 1 ? groups : undefined,
-    shared: sharedOf(config),
-  };
+    shared: row.beside === undefined ? sharedOf(config) : besideOf(row, config),
+  } as const;
 }
 
 /** DeepSeek-V2's router. */

@@ -35,7 +35,9 @@ export function settingsIn(folder: string, name: string): Settings {
 /** Reads a folder's `generation_config.json`, with `config.json` as a fallback. */
 export function generationOf(folder: string): GenerationSettings {
   const generation = settingsIn(folder, "generation_config.json");
-  const config = settingsIn(folder, "config.json");
+  const whole = settingsIn(folder, "config.json");
+  const text = whole.inner("text_config") ?? whole.with(new Map());
+  const config = whole.with(new Map([...text.entries(), ...whole.entries()]));
   const token = (name: string) => generation.wholeIfAny(name, 0) ?? config.wholeIfAny(name, 0);
   const samples = generation.flag("do_sample", false);
   const ifSampled = (name: string) => (samples ? generation.positiveIfAny(name) : undefined);

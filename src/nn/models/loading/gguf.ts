@@ -12,7 +12,8 @@ import type {
 import { type Architecture, type ArchitectureName, type Described, rowOf } from "./architectures.ts";
 import { completed } from "./config_fields.ts";
 import { ggufAliases } from "./gguf_aliases.ts";
-import { type GgufContext, ggufConfigs } from "./gguf_configs.ts";
+import { chosenCount, expertCount, type GgufContext, ggufConfigs } from "./gguf_configs.ts";
+import { ggufFurther } from "./gguf_further.ts";
 import { ofText, unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";
 
@@ -64,7 +65,7 @@ const reordered: ReadonlySet<ArchitectureName> = new Set([
 const unnormalized: ReadonlySet<ArchitectureName> = new Set(["qwen2_moe", "olmoe"]);
 
 /** Further architectures by llama.cpp's names. */
-export const furtherGguf = { ...ggufConfigs, ...ggufAliases };
+export const furtherGguf = { ...ggufConfigs, ...ggufAliases, ...ggufFurther };
 
 /** Far more layers than any model has. */
 const MOST_LAYERS = 65_536;
@@ -100,12 +101,18 @@ export function describeGguf(file: GgufReader): Described {
   const fields = Object.entries(file.metadata)
     .filter(([key]) => key.startsWith(prefix))
     .map(([key, { value }]) => [key.slice(prefix.length), plain(value)] as const);
-  const settings = new Settings(file.path, new Map(fields), prefix);
+  const settings = withoutPrediction(new Settings(file.path, new Map(fields), prefix));
   if (name === undefined) return describeFurther(architecture!, { file, settings });
   // OLMo 3 differs from OLMo 2 by its windows
   const hasWindows = (settings.wholeIfAny("attention.sliding_window", 0) ?? 0) > 0;
   const supported = name === "olmo2" && hasWindows ? "olmo3" : name;
   return { name: supported, description: describe({ file, name: supported, settings }) };
+}
+
+/** Leaves out the last blocks if they are for multi-token prediction. */
+function withoutPrediction(settings: Settings): Settings {
+  const count = settings.whole("block_count") - (settings.wholeIfAny("nextn_predict_layers", 0) ?? 0);
+  return settings.with(new Map([...settings.entries(), ["block_count", count]]));
 }
 
 /** Describes an architecture by the fields of its config, with the parts and the rotation that the file has. */
@@ -242,8 +249,8 @@ function parallelOf({ file, name, settings }: Context, index: number): LayerDesc
 }
 
 function expertsOf({ file, name, settings }: Context, index: number): ExpertsDescription {
-  const count = settings.whole("expert_count");
-  const perToken = settings.whole("expert_used_count");
+  const count = expertCount(settings);
+  const perToken = chosenCount(settings);
   if (perToken > count) throw settings.wrong("expert_used_count", `at most ${count}`, perToken);
   const groups = { count: settings.wholeIfAny("expert_group_count") ?? 1, best: 2 };
   const block = `blk.${index}`;

@@ -5,7 +5,10 @@
 import type { LayerDescription } from "../decoder/description.ts";
 import {
   anyHas,
+  chosenCount,
   common,
+  expertCount,
+  expertWidth,
   type Fields,
   type GgufConfig,
   type GgufContext,
@@ -41,14 +44,14 @@ const hunyuanLayer: GgufConfig["layer"] = (layer) => withAttention(layer, { quer
 function mixture(context: GgufContext): Fields {
   const { settings } = context;
   return {
-    num_experts_per_tok: settings.whole("expert_used_count"),
-    moe_intermediate_size: settings.whole("expert_feed_forward_length"),
+    num_experts_per_tok: chosenCount(settings),
+    moe_intermediate_size: expertWidth(settings),
   };
 }
 
 function qwen3Moe(context: GgufContext): Fields {
   const { mlp_bias: _, ...fields } = likeLlama(context);
-  const count = context.settings.whole("expert_count");
+  const count = expertCount(context.settings);
   return { ...fields, ...mixture(context), num_experts: count, norm_topk_prob: true };
 }
 
@@ -64,7 +67,7 @@ function sharedMoe(context: GgufContext): Fields {
   const { settings } = context;
   const dense = settings.wholeIfAny("leading_dense_block_count", 0) ?? 0;
   return {
-    ...{ ...llama(context), ...mixture(context), num_experts: settings.whole("expert_count") },
+    ...{ ...llama(context), ...mixture(context), num_experts: expertCount(settings) },
     ...{ shared_expert_intermediate_size: sharedRows(context), qkv_bias: anyHas(context, "attn_q.bias") },
     mlp_only_layers: Array.from({ length: dense }, (_, index) => index),
     norm_topk_prob: settings.flag("expert_weights_norm", false),
@@ -91,8 +94,8 @@ function hunyuanMoe(context: GgufContext): Fields {
   return {
     ...{ ...llama(context), ...headWidth(settings), attention_multiplier: 1 / Math.sqrt(width) },
     ...{ embedding_multiplier: 1, residual_multiplier: 1, logits_scaling: 1 },
-    ...{ attention_bias: anyHas(context, "attn_q.bias"), num_local_experts: settings.whole("expert_count") },
-    num_experts_per_tok: settings.whole("expert_used_count"),
+    ...{ attention_bias: anyHas(context, "attn_q.bias"), num_local_experts: expertCount(settings) },
+    num_experts_per_tok: chosenCount(settings),
     intermediate_size: settings.wholeIfAny("expert_feed_forward_length") ?? hiddenOf(context),
     shared_intermediate_size: sharedRows(context),
   };

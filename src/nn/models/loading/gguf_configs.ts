@@ -27,11 +27,16 @@ export interface GgufConfig {
 }
 
 /** Whether each block has a tensor. */
-function eachHas({ file, settings }: GgufContext, tensor: string): boolean[] {
+export function eachHas({ file, settings }: GgufContext, tensor: string): boolean[] {
   return Array.from({ length: settings.whole("block_count") }, (_, index) => file.has(`blk.${index}.${tensor}`));
 }
 
 export const anyHas = (context: GgufContext, tensor: string): boolean => eachHas(context, tensor).includes(true);
+
+export const expertCount = (settings: Settings): number => settings.whole("expert_count");
+/** The number of experts for each token. */
+export const chosenCount = (settings: Settings): number => settings.whole("expert_used_count");
+export const expertWidth = (settings: Settings): number => settings.whole("expert_feed_forward_length");
 
 /** The fields of all architectures. */
 export function common({ file, settings }: GgufContext): Fields {
@@ -44,7 +49,7 @@ export function common({ file, settings }: GgufContext): Fields {
 }
 
 /** Returns the largest number of a setting that may have one for each layer. */
-const most = (settings: Settings, name: string): number | undefined => {
+export const most = (settings: Settings, name: string): number | undefined => {
   const value = settings.get(name);
   return Array.isArray(value) ? Math.max(...value.map(Number)) : settings.wholeIfAny(name, 0);
 };
@@ -76,11 +81,11 @@ export const headWidth = (settings: Settings): Fields => ({
 });
 
 /** Names of DeepSeek-V3's experts, which other architectures share. */
-function experts(context: GgufContext): Fields {
+export function experts(context: GgufContext): Fields {
   const { settings } = context;
   return {
-    moe_intermediate_size: settings.whole("expert_feed_forward_length"),
-    ...{ n_routed_experts: settings.whole("expert_count"), num_experts_per_tok: settings.whole("expert_used_count") },
+    moe_intermediate_size: expertWidth(settings),
+    ...{ n_routed_experts: expertCount(settings), num_experts_per_tok: chosenCount(settings) },
     ...{ n_shared_experts: settings.wholeIfAny("expert_shared_count", 0) ?? 0, ...groups(settings) },
     first_k_dense_replace: settings.wholeIfAny("leading_dense_block_count", 0) ?? 0,
     routed_scaling_factor: settings.get("expert_weights_scale") ? settings.positive("expert_weights_scale") : 1,
@@ -114,7 +119,7 @@ function latent(context: GgufContext): Fields {
 /** Whether experts are chosen by softmax (1, the default), as in DeepSeek-V2, or by sigmoids (2), as in V3. */
 const isSoftmax = (settings: Settings): boolean => (settings.wholeIfAny("expert_gating_func", 0) || 1) === 1;
 
-function deepseek(context: GgufContext): Fields {
+export function deepseek(context: GgufContext): Fields {
   const { settings } = context;
   const shared = { ...llama(context), ...latent(context) };
   if (!settings.get("expert_count")) return { ...shared, rope_interleave: true };
@@ -144,7 +149,7 @@ function kimiLinear(context: GgufContext): Fields {
 }
 
 /** The parts of Mamba 2's layers. */
-function mamba(context: GgufContext) {
+export function mamba(context: GgufContext) {
   const { settings } = context;
   const inner = settings.whole("ssm.inner_size");
   const count = settings.whole("ssm.time_step_rank");
@@ -237,9 +242,9 @@ function delta(context: GgufContext): Fields {
 }
 
 const deltaExperts = (settings: Settings): Fields => ({
-  moe_intermediate_size: settings.whole("expert_feed_forward_length"),
+  moe_intermediate_size: expertWidth(settings),
   shared_expert_intermediate_size: settings.whole("expert_shared_feed_forward_length"),
-  ...{ num_experts: settings.whole("expert_count"), num_experts_per_tok: settings.whole("expert_used_count") },
+  ...{ num_experts: expertCount(settings), num_experts_per_tok: chosenCount(settings) },
 });
 
 /** Whether each layer has a sliding window: a list in the file, or all layers but every n-th. */
@@ -293,9 +298,9 @@ const shareBelow = (quantile: number): number =>
   Number.isFinite(quantile) && quantile > -10 ? (1 + erf(quantile * Math.SQRT1_2)) / 2 : 0;
 
 const besideFields = (settings: Settings): Fields => ({
-  ...{ enable_moe_block: true, num_experts: settings.whole("expert_count") },
-  top_k_experts: settings.whole("expert_used_count"),
-  moe_intermediate_size: settings.whole("expert_feed_forward_length"),
+  ...{ enable_moe_block: true, num_experts: expertCount(settings) },
+  top_k_experts: chosenCount(settings),
+  moe_intermediate_size: expertWidth(settings),
 });
 
 function gemma4(context: GgufContext): Fields {
@@ -326,12 +331,12 @@ function llama4(context: GgufContext): Fields {
   const sparse = eachHas(context, "ffn_gate_inp.weight");
   return {
     ...{ ...llama(context), ...headWidth(settings), intermediate_size_mlp: hiddenOf(context) },
-    intermediate_size: settings.whole("expert_feed_forward_length"),
-    ...{ num_local_experts: settings.whole("expert_count"), num_experts_per_tok: settings.whole("expert_used_count") },
+    intermediate_size: expertWidth(settings),
+    ...{ num_local_experts: expertCount(settings), num_experts_per_tok: chosenCount(settings) },
     moe_layers: sparse.flatMap((has, at) => (has ? [at] : [])),
     attention_chunk_size: settings.wholeIfAny("attention.chunk_size") ?? 8192,
     // llama.cpp has no setting for the norm: all models have it, except the one with 128 experts
-    use_qk_norm: settings.whole("expert_count") !== 128,
+    use_qk_norm: expertCount(settings) !== 128,
     ...{ floor_scale: settings.wholeIfAny("attention.temperature_length") ?? 8192 },
     attn_scale: settings.positiveIfAny("attention.temperature_scale") ?? 0.1,
   };
@@ -339,12 +344,12 @@ function llama4(context: GgufContext): Fields {
 
 function ernie(context: GgufContext): Fields {
   const { settings } = context;
-  const hidden = settings.whole("expert_feed_forward_length");
+  const hidden = expertWidth(settings);
   const block = eachHas(context, "ffn_up_shexp.weight").indexOf(true);
   const rows = block < 0 ? 0 : context.file.info(`blk.${block}.ffn_up_shexp.weight`).shape[0];
   return {
-    ...{ ...llama(context), moe_intermediate_size: hidden, moe_num_experts: settings.whole("expert_count") },
-    ...{ moe_k: settings.whole("expert_used_count"), moe_num_shared_experts: rows / hidden },
+    ...{ ...llama(context), moe_intermediate_size: hidden, moe_num_experts: expertCount(settings) },
+    ...{ moe_k: chosenCount(settings), moe_num_shared_experts: rows / hidden },
     moe_layer_start_index: settings.wholeIfAny("leading_dense_block_count", 0) ?? 0,
     moe_layer_interval: settings.wholeIfAny("interleave_moe_layer_step") || 1,
   };
@@ -399,9 +404,9 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
         ...headWidth(context.settings),
         rotary_dim: context.settings.whole("rope.dimension_count"),
       },
-      intermediate_size: context.settings.whole("expert_feed_forward_length"),
-      num_local_experts: context.settings.whole("expert_count"),
-      num_experts_per_tok: context.settings.whole("expert_used_count"),
+      intermediate_size: expertWidth(context.settings),
+      num_local_experts: expertCount(context.settings),
+      num_experts_per_tok: chosenCount(context.settings),
     }),
   },
   "exaone-moe": {

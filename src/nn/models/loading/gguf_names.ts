@@ -1,6 +1,8 @@
 /** llama.cpp's names of parts that few decoders have (`gguf-py/gguf/constants.py`). */
 import type { LayerDescription, RecurrentDescription } from "../decoder/description.ts";
+import { xieluParts } from "../decoder/xielu.ts";
 import type { ArchitectureName } from "./architectures.ts";
+import { within } from "./layer_names.ts";
 
 /** Layers outside of the blocks; `#` is the index of a stream, which is a part of one tensor. */
 export const ggufLayerInputs = {
@@ -39,6 +41,13 @@ const gemma = {
   "beside.experts.experts.#.down": "ffn_down_exps",
 } as const;
 
+/** Parts of a block of BitNet and Apertus. */
+const inner = {
+  "attention.innerNorm": "attn_sub_norm",
+  "feedForward.innerNorm": "ffn_sub_norm",
+  ...within("xielu", xieluParts, "feedForward.xielu."),
+};
+
 /** Parts of latent attention, without the projection of queries. */
 const latent = {
   "attention.latent.queryDown": "attn_q_a",
@@ -65,6 +74,14 @@ const recurrent: Readonly<Record<RecurrentDescription["kind"], Readonly<Record<s
     "mixer.output": "shortconv.out_proj",
   },
   stateSpace,
+  selectiveState: {
+    ...stateSpace,
+    "mixer.selection": "ssm_x",
+    "mixer.step": "ssm_dt",
+    "mixer.stepNorm": "ssm_dt_norm",
+    "mixer.inputNorm": "ssm_b_norm",
+    "mixer.outputNorm": "ssm_c_norm",
+  },
   kimiDelta: {
     ...stateSpace,
     "mixer.query": "attn_q",
@@ -92,6 +109,7 @@ const recurrent: Readonly<Record<RecurrentDescription["kind"], Readonly<Record<s
 /** Returns the names of the parts of a block that few decoders have. */
 export const ggufParts = (name: ArchitectureName, layer: LayerDescription): Readonly<Record<string, string>> => ({
   ...gemma,
+  ...inner,
   ...latent,
   "attention.latent.query": layer.attention.latent?.queryRank ? "attn_q_b" : "attn_q",
   "attention.gate": "attn_q",

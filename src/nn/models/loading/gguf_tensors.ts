@@ -3,7 +3,9 @@
  * A = −exp(logDecay), and the second projection of latent keys and values as two tensors. Source: llama.cpp's
  * `convert_hf_to_gguf.py`.
  */
+import type { GgufReader } from "../../../io/gguf/file.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
+import { tensor } from "../../../ops/creation/tensor.ts";
 import { neg } from "../../../ops/elementwise/arithmetic.ts";
 import { log } from "../../../ops/elementwise/logarithm.ts";
 import { cat } from "../../../ops/join/cat.ts";
@@ -15,6 +17,8 @@ import { elementCount, type Shape } from "../../../tensor/shape.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 import type { StoredTensor, WeightSource } from "./source.ts";
+
+type Metadata = GgufReader["metadata"];
 
 /** Returns the values of a tensor in float32. */
 function plain(source: WeightSource, name: string): Tensor {
@@ -30,7 +34,13 @@ interface Restored {
 }
 
 /** Returns the restored tensor of a name; undefined if the file has it as the checkpoint does. */
-function restored(source: WeightSource, name: string): Restored | undefined {
+function restored(source: WeightSource, name: string, metadata: Metadata): Restored | undefined {
+  const [, layer, key] = /^blk\.(\d+)\.(xielu\.\w+)$/.exec(name) ?? [];
+  if (key !== undefined) {
+    const value: unknown = metadata[key]?.value;
+    const own = Number(Array.isArray(value) ? value[Number(layer)] : value);
+    return Number.isFinite(own) ? { shape: [1], from: [], read: () => tensor([own]) } : undefined;
+  }
   if (/\.ssm_a$/.test(name) && source.has(name)) {
     const shape = [elementCount(source.describe(name).shape)];
     return { shape, from: [name], read: () => reshape(log(neg(plain(source, name))), shape) };
@@ -58,8 +68,8 @@ function restored(source: WeightSource, name: string): Restored | undefined {
   return { shape, from: [keys, values], read };
 }
 
-/** Returns a source with the tensors as the checkpoint has them. */
-export function restoredTensors(source: WeightSource): WeightSource {
+/** Returns a source with the tensors as the checkpoint has them. Numbers of xIELU are in the metadata. */
+export function restoredTensors(source: WeightSource, metadata: Metadata): WeightSource {
   const names = source.names.flatMap((name) => {
     const block = /^(.*\.)attn_k_b\.weight$/.exec(name)?.[1];
     return block === undefined ? (/\.attn_v_b\.weight$/.test(name) ? [] : [name]) : [`${block}attn_kv_b.weight`];
@@ -67,13 +77,13 @@ export function restoredTensors(source: WeightSource): WeightSource {
   return {
     ...source,
     names,
-    has: (name) => source.has(name) || restored(source, name) !== undefined,
+    has: (name) => source.has(name) || restored(source, name, metadata) !== undefined,
     read(name) {
-      const own = restored(source, name);
+      const own = restored(source, name, metadata);
       return own ? tidy(own.read) : source.read(name);
     },
     describe(name): StoredTensor {
-      const own = restored(source, name);
+      const own = restored(source, name, metadata);
       if (!own) return source.describe(name);
       const byteLength = own.from.reduce((sum, each) => sum + source.describe(each).byteLength, 0);
       return { shape: own.shape, byteLength, type: "f32", dtype: "float32", format: null, isComputed: true };

@@ -18,7 +18,7 @@ import { checkAround, checkKeys, completed, quantizationKeys } from "./config_fi
 import { llama4Attention } from "./derived_fields.ts";
 import { expertsOf, isSparse } from "./experts.ts";
 import { falconH1Attention, falconH1FeedForward } from "./falcon_h1.ts";
-import { mamba2 } from "./recurrent.ts";
+import { mamba, mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
 import { bloom, codegen, gpt2, gptBigCode, gptj, gptNeo, mpt, opt } from "./unrotated.ts";
@@ -104,19 +104,20 @@ function nameOf(settings: Settings): ArchitectureName {
 }
 
 /** @internal The error for an unsupported architecture. */
-export const unknownArchitecture = (
+export function unknownArchitecture(
   path: string,
   field: string,
   got: string | undefined,
   known: readonly string[] = [...Object.keys(architectures), ...Object.keys(aliases)],
-): ArgumentError =>
-  new ArgumentError(
+): ArgumentError {
+  const found = got === undefined ? `none; add ${field}, as in the original model's file` : JSON.stringify(got);
+  return new ArgumentError(
     "loadModel",
     "unknownArchitecture",
-    `${path}: expected ${field} to be one of ${known.join(", ")}, got ` +
-      `${got === undefined ? "none" : JSON.stringify(got)}; to support another architecture, add a row to ` +
-      "src/nn/models/loading/architectures.ts",
+    `${path}: expected ${field} to be one of ${known.join(", ")}, got ${found}; to support another architecture, ` +
+      "add a row to src/nn/models/loading/architectures.ts",
   );
+}
 
 /** For a vision-language model, describes its text part. */
 function describe(name: ArchitectureName, settings: Settings): DecoderDescription {
@@ -138,19 +139,24 @@ const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = {
   opt,
   bloom,
   mpt,
+  mamba,
   mamba2,
   gptj,
   codegen,
 };
 
 /** @internal Describes a decoder whose settings are complete: see {@link completed}. */
-export function ofText(name: ArchitectureName, config: Settings): DecoderDescription {
+export function ofText(name: ArchitectureName, given: Settings): DecoderDescription {
   const counted = rowOf(name).layersField ?? "num_hidden_layers";
-  const count = config.whole(counted);
-  if (count > MOST_LAYERS) throw config.wrong(counted, `at most ${MOST_LAYERS}`, count);
-  if (Object.hasOwn(unlikeLlama, name)) return unlikeLlama[name]!(config, count);
-  const derived = rowOf(name).derived?.(config) ?? {};
-  return llamaLike(name, config.with(new Map([...config.entries(), ...Object.entries(derived)])), count);
+  const check = (config: Settings) => {
+    const count = config.whole(counted);
+    if (count > MOST_LAYERS) throw config.wrong(counted, `at most ${MOST_LAYERS}`, count);
+    return count;
+  };
+  if (given.get(counted) !== undefined) check(given); // before fields of each layer are derived
+  const derived = rowOf(name).derived?.(given) ?? {};
+  const config = given.with(new Map([...given.entries(), ...Object.entries(derived)]));
+  return (unlikeLlama[name] ?? llamaLike.bind(undefined, name))(config, check(config));
 }
 
 function llamaLike(architecture: ArchitectureName, config: Settings, count: number): DecoderDescription {
@@ -161,7 +167,11 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
     const layer = layerOf(row, own, index);
     return row.parts?.(own, index, layer) ?? layer;
   });
-  const contextLength = stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope);
+  // within the best `index_topk` tokens, GLM-5's sparse attention is attention to all tokens
+  const contextLength = Math.min(
+    stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope),
+    config.wholeIfAny("index_topk") ?? Infinity,
+  );
   return {
     architecture,
     vocabularySize: config.whole("vocab_size"),
@@ -316,6 +326,7 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
     queryKeyNorm: queryKeyNormOf(row, config, headWidth),
     sinks: row.sinks,
     gated: row.gatedHeads,
+    innerNorm: row.innerNorms ? config.positive("rms_norm_eps") : undefined,
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
     softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
@@ -443,14 +454,17 @@ function slides(types: unknown, config: Settings, index: number): boolean {
 }
 
 function feedForwardOf(row: Architecture, config: Settings, index: number): FeedForwardDescription {
-  const named = activationOf(config, row.activationField ?? "hidden_act");
+  const field = row.activationField ?? "hidden_act";
+  const xielu = row.xielu && config.get(field) === "xielu";
+  const named = xielu ? "silu" : activationOf(config, field);
   const activation = row.tanhGelu && named === "gelu" ? "geluTanh" : named;
   const clamped = row.clampedGate
     ? { alpha: config.number("swiglu_alpha"), limit: config.positive("swiglu_limit") }
     : undefined;
   const bias = hasBias(row.biases?.feedForward, "mlp_bias", config);
   const fused = row.fused !== undefined && row.fused !== false;
-  const base = { gated: !row.plain, activation, clamped, bias, fused } as const;
+  const innerNorm = row.innerNorms ? config.positive("rms_norm_eps") : undefined;
+  const base = { gated: !row.plain, activation, xielu, innerNorm, clamped, bias, fused } as const;
   const experts = row.experts && isSparse(config, index) ? expertsOf(row.experts, config) : undefined;
   const hidden = experts && config.wholeIfAny("moe_intermediate_size");
   const factors = row.besideAttention ? falconH1FeedForward(config) : undefined;

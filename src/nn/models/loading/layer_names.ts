@@ -1,4 +1,5 @@
 /** Hugging Face's names of a decoder's layers that differ from Llama's, by architecture. */
+import { xieluParts } from "../decoder/xielu.ts";
 import type { ArchitectureName } from "./architectures.ts";
 
 type TopPath = "tokenEmbedding" | "positionEmbedding" | "embeddingNorm" | "finalNorm" | "head";
@@ -50,6 +51,12 @@ const gptTop = {
   finalNorm: ["transformer.ln_f", "ln_f"],
 } as const;
 
+/** Mamba 2's names. `transformers` 5 renames them in Nemotron-H. */
+const mambaTop = {
+  tokenEmbedding: ["backbone.embeddings", "embeddings", "model.embeddings"],
+  finalNorm: ["backbone.norm_f", "norm_f", "model.norm_f"],
+} as const;
+
 /** Names of layers outside of the blocks that differ from Llama's. */
 export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNames>>>> = {
   gpt_bigcode: gptTop,
@@ -80,21 +87,28 @@ export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNa
   falcon_h1: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
   lfm2_moe: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
   gptj: { ...gptTop, positionEmbedding: [] },
-  mamba2: { tokenEmbedding: ["backbone.embeddings", "embeddings"], finalNorm: ["backbone.norm_f", "norm_f"] },
+  mamba: mambaTop,
+  jamba: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
+  mamba2: mambaTop,
+  nemotron_h: mambaTop,
 };
+
+const gptLayers = ["transformer.h.", "h."];
 
 /** Prefixes of blocks that differ from Llama's. */
 export const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   gpt_neox: ["gpt_neox.layers.", "layers."],
-  falcon: ["transformer.h.", "h."],
+  falcon: gptLayers,
   opt: optPrefixes.map((prefix) => `${prefix}layers.`),
-  bloom: ["transformer.h.", "h."],
-  gptj: ["transformer.h.", "h."],
-  gpt_bigcode: ["transformer.h.", "h."],
-  gpt_neo: ["transformer.h.", "h."],
-  codegen: ["transformer.h.", "h."],
+  bloom: gptLayers,
+  gptj: gptLayers,
+  gpt_bigcode: gptLayers,
+  gpt_neo: gptLayers,
+  codegen: gptLayers,
   mpt: ["transformer.blocks.", "blocks."],
+  mamba: ["backbone.layers.", "layers."],
   mamba2: ["backbone.layers.", "layers."],
+  nemotron_h: ["backbone.layers.", "layers.", "model.layers."],
 };
 
 /** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
@@ -104,9 +118,12 @@ const widened = { "feedForward.up": "mlp.dense_h_to_4h", "feedForward.down": "ml
 const oneProjection = (name: string) =>
   Object.fromEntries(["query", "key", "value"].map((part) => [`attention.${part}`, name]));
 
+/** The projections of a feed-forward with a gate. */
+const projections = (path: string, name: string) =>
+  Object.fromEntries(["gate", "up", "down"].map((part) => [`${path}.${part}`, `${name}.${part}_proj`]));
+
 /** The projections of a shared expert, which processes all tokens. */
-const sharedExpert = (name: string) =>
-  Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
+const sharedExpert = (name: string) => projections("feedForward.shared", name);
 
 /** Projections of latent attention. */
 const latentAttention = {
@@ -127,8 +144,16 @@ const stateNames = {
   "mixer.output": "out_proj",
 } as const;
 
-const within = (prefix: string, names: Readonly<Record<string, string>>) =>
-  Object.fromEntries(Object.entries(names).map(([path, name]) => [path, `${prefix}.${name}`]));
+/** Names of the first Mamba's parameters. */
+const selectiveNames = {
+  ...{ "mixer.input": "in_proj", "mixer.convolution": "conv1d", "mixer.selection": "x_proj", "mixer.step": "dt_proj" },
+  ...{ "mixer.stepNorm": "dt_layernorm", "mixer.inputNorm": "b_layernorm", "mixer.outputNorm": "c_layernorm" },
+  ...{ "mixer.logDecay": "A_log", "mixer.skip": "D", "mixer.output": "out_proj" },
+} as const;
+
+/** Adds a prefix to names, and another one to paths. */
+export const within = (prefix: string, names: Readonly<Record<string, string>>, before = ""): Record<string, string> =>
+  Object.fromEntries(Object.entries(names).map(([path, name]) => [before + path, `${prefix}.${name}`]));
 
 /** Names of Granite's experts. */
 const graniteExperts = {
@@ -206,6 +231,13 @@ const hunyuan = {
   "attention.keyNorm": "self_attn.key_layernorm",
 } as const;
 
+/** Names of Falcon's and Bloom's attention and feed-forward. */
+const falconNames = {
+  ...widened,
+  ...oneProjection("self_attention.query_key_value"),
+  "attention.output": "self_attention.dense",
+};
+
 /** Names that differ from Llama's. */
 export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
   phi: {
@@ -250,11 +282,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   glm4_moe: sharedExpert("mlp.shared_experts"),
   starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
   gpt_neox: { ...widened, ...oneProjection("attention.query_key_value"), "attention.output": "attention.dense" },
-  falcon: {
-    ...widened,
-    ...oneProjection("self_attention.query_key_value"),
-    "attention.output": "self_attention.dense",
-  },
+  falcon: falconNames,
   opt: {
     attentionNorm: "self_attn_layer_norm",
     feedForwardNorm: "final_layer_norm",
@@ -262,11 +290,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "feedForward.up": "fc1",
     "feedForward.down": "fc2",
   },
-  bloom: {
-    ...widened,
-    ...oneProjection("self_attention.query_key_value"),
-    "attention.output": "self_attention.dense",
-  },
+  bloom: falconNames,
   lfm2,
   lfm2_moe: {
     ...lfm2,
@@ -279,9 +303,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   falcon_h1: {
     ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
     feedForwardNorm: "pre_ff_layernorm",
-    "feedForward.gate": "feed_forward.gate_proj",
-    "feedForward.up": "feed_forward.up_proj",
-    "feedForward.down": "feed_forward.down_proj",
+    ...projections("feedForward", "feed_forward"),
   },
   mamba2: { attentionNorm: "norm", ...within("mixer", { ...stateNames, "mixer.input": "in_proj" }) },
   qwen3_next: {
@@ -326,9 +348,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   hunyuan_v1_moe: { ...hunyuan, ...sharedExpert("mlp.shared_mlp"), "feedForward.router": "mlp.gate.wg" },
   minicpm3: latentAttention,
   llama4_text: {
-    "feedForward.gate": "feed_forward.gate_proj",
-    "feedForward.up": "feed_forward.up_proj",
-    "feedForward.down": "feed_forward.down_proj",
+    ...projections("feedForward", "feed_forward"),
     "feedForward.router": "feed_forward.router",
     ...sharedExpert("feed_forward.shared_expert"),
     "feedForward.experts.#.gate": "feed_forward.experts.gate_up_proj",
@@ -366,6 +386,32 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
     "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
   },
+  mamba: { attentionNorm: "norm", ...within("mixer", selectiveNames) },
+  jamba: {
+    ...within("mamba", selectiveNames),
+    feedForwardNorm: "pre_ff_layernorm",
+    "feedForward.router": "feed_forward.router",
+    ...projections("feedForward", "feed_forward"),
+    ...projections("feedForward.experts.#", "feed_forward.experts.#"),
+  },
+  bitnet: { "attention.innerNorm": "self_attn.attn_sub_norm", "feedForward.innerNorm": "mlp.ffn_sub_norm" },
+  glm_moe_dsa: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  apertus: {
+    attentionNorm: "attention_layernorm",
+    feedForwardNorm: "feedforward_layernorm",
+    ...within("mlp.act_fn", xieluParts, "feedForward.xielu."),
+  },
+  nemotron_h: {
+    attentionNorm: "norm",
+    feedForwardNorm: "norm",
+    ...within("mixer", {
+      ...{ ...stateNames, "mixer.input": "in_proj", "attention.query": "q_proj", "attention.key": "k_proj" },
+      ...{ "attention.value": "v_proj", "attention.output": "o_proj", "feedForward.up": "up_proj" },
+      ...{ "feedForward.down": "down_proj", "feedForward.router": "gate", "feedForward.correction": "gate" },
+      ...{ "feedForward.experts.#.up": "experts.#.up_proj", "feedForward.experts.#.down": "experts.#.down_proj" },
+    }),
+    ...sharedExpert("mixer.shared_experts"),
+  },
   mpt: {
     attentionNorm: "norm_1",
     feedForwardNorm: "norm_2",
@@ -381,7 +427,5 @@ export const qwenExperts = {
   "feedForward.router": "mlp.gate",
   "feedForward.correction": "mlp.gate",
   "feedForward.sharedGate": "mlp.shared_expert_gate",
-  "feedForward.experts.#.gate": "mlp.experts.#.gate_proj",
-  "feedForward.experts.#.up": "mlp.experts.#.up_proj",
-  "feedForward.experts.#.down": "mlp.experts.#.down_proj",
+  ...projections("feedForward.experts.#", "mlp.experts.#"),
 };

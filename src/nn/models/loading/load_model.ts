@@ -1,4 +1,6 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { lastElement } from "../../../core/collections.ts";
 import { ArgumentError, OutOfMemoryError } from "../../../core/errors.ts";
 import { aFunction, aPath, flag } from "../../../core/kinds.ts";
 import { named, operand, parameters } from "../../../core/parameters.ts";
@@ -6,6 +8,7 @@ import { withFileErrors } from "../../../io/file_errors.ts";
 import type { GgufReader } from "../../../io/gguf/file.ts";
 import { openGgufFor } from "../../../io/gguf/open.ts";
 import { locateModel } from "../../../io/hub/locate.ts";
+import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
 import type { GgmlFormat, QuantizedFormat } from "../../../quant/formats.ts";
 import { aPrecision, type ProductPrecision } from "../../../quant/matmul/matmul.ts";
 import { type AffineOptions, aFormat } from "../../../quant/parts.ts";
@@ -175,6 +178,13 @@ function open(path: string, mmproj?: string): Opened {
   const isFolder = withFileErrors("loadModel", path, () => statSync(path)).isDirectory();
   if (isFolder && mmproj !== undefined)
     throw new ArgumentError("loadModel", "otherProjector", `expected a .gguf file with mmproj, got the folder ${path}`);
+  const has = (name: string) => existsSync(join(path, name));
+  if (isFolder && has("adapter_config.json") && !has("config.json"))
+    throw new ArgumentError(
+      "loadModel",
+      "adapter",
+      `expected a model, got an adapter in ${path}; load its base model, then call nn.loadLora(model, path)`,
+    );
   if (isFolder) return openUnprefixed(path);
   if (path.endsWith(".gguf")) return openGguf(path, mmproj);
   throw new ArgumentError("loadModel", "unknownFile", `expected a folder or a .gguf file, got ${path}`);
@@ -215,11 +225,26 @@ function openFolder(path: string, prefix: string): Opened {
   try {
     const source = withoutUnused(sourceOf(file, settings), described.description.layers);
     const fields = config as Readonly<Record<string, unknown>>;
-    return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: fields, ...about, ...close };
+    const own = decoderOf(untied(described, file), "huggingFace");
+    return { ...own, source, style: "huggingFace", config: fields, ...about, ...close };
   } catch (cause) {
     file.close();
     throw cause;
   }
+}
+
+/** Unties the head if the files have its weight besides another one of the token embedding, as `transformers` does. */
+function untied({ name, description }: Described, file: SafetensorsReader): Described {
+  const apart = { name, description: { ...description, tied: false } };
+  const places = placesOf(name, apart.description, "huggingFace");
+  const [first, last] = [places[0], lastElement(places)].map(({ names }) =>
+    names.map((each) => `${each}.weight`).find((each) => file.has(each)),
+  );
+  if (!description.tied || first === undefined || last === undefined) return { name, description };
+  const [embedding, head] = [file.bytes(first), file.bytes(last)];
+  const order = Buffer.compare(embedding.dataSync() as Uint8Array, head.dataSync() as Uint8Array);
+  for (const each of [embedding, head]) each.dispose();
+  return order === 0 ? { name, description } : apart;
 }
 
 /**
@@ -228,7 +253,7 @@ function openFolder(path: string, prefix: string): Opened {
  */
 function withoutUnused(source: WeightSource, layers: DecoderDescription["layers"]): WeightSource {
   const isUnused = (name: string) => {
-    const [, index, part = ""] = /^model\.(?:language_model\.)?layers\.(\d+)\.(.*)/.exec(name) ?? [];
+    const [, index, part = ""] = /^(?:model\.(?:language_model\.)?layers|blk)\.(\d+)\.(.*)/.exec(name) ?? [];
     if (index === undefined || Number(index) >= layers.length) return index !== undefined;
     return layers[Number(index)].attention.sharing?.stores === false && /^self_attn\.[kv]_(proj|norm)\./.test(part);
   };
@@ -237,7 +262,7 @@ function withoutUnused(source: WeightSource, layers: DecoderDescription["layers"
 
 function openGguf(path: string, mmproj?: string): Opened {
   const file = openGgufFor("loadModel", path);
-  const source = restoredTensors(ggufSource(file));
+  const source = restoredTensors(ggufSource(file), file.metadata);
   try {
     if (mmproj !== undefined) return withMmproj(file, mmproj);
     if (isMmproj(file)) {
@@ -248,8 +273,10 @@ function openGguf(path: string, mmproj?: string): Opened {
     if (isGgufEncoderDecoder(file)) return openGgufEncoderDecoder(file);
     const config = Object.fromEntries(Object.entries(file.metadata).map(([key, { value }]) => [key, value]));
     const about = { config, generation: generationOfGguf(file), chatTemplate: chatTemplateOfGguf(file) };
-    const described = decoderOf(describeGguf(file), "gguf");
-    return { ...described, source, style: "gguf", ...about, [Symbol.dispose]: () => source[Symbol.dispose]() };
+    const described = describeGguf(file);
+    const own = withoutUnused(source, described.description.layers);
+    const close = { [Symbol.dispose]: () => source[Symbol.dispose]() };
+    return { ...decoderOf(described, "gguf"), source: own, style: "gguf", ...about, ...close };
   } catch (cause) {
     file.close();
     throw cause;

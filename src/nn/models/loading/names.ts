@@ -1,5 +1,6 @@
 /** Where the weights of a {@link Decoder} are in checkpoints, by Hugging Face's and llama.cpp's names. */
 import type { DecoderDescription, LayerDescription, RecurrentDescription } from "../decoder/description.ts";
+import { xieluParts } from "../decoder/xielu.ts";
 import { type ArchitectureName, rowOf } from "./architectures.ts";
 import { ggufLayerInputs, ggufParts, ggufStreams } from "./gguf_names.ts";
 import {
@@ -73,6 +74,10 @@ interface Names {
 const recurrentParts: Readonly<Record<RecurrentDescription["kind"], readonly string[]>> = {
   shortConvolution: ["input", "convolution", "output"],
   stateSpace: ["input", "convolution", "stepBias", "logDecay", "skip", "norm", "output"],
+  selectiveState: [
+    ...["input", "convolution", "selection", "stepNorm", "inputNorm", "outputNorm", "step", "logDecay", "skip"],
+    "output",
+  ],
   deltaNet: ["input", "gate", "strengths", "rates", "convolution", "stepBias", "logDecay", "norm", "output"],
   kimiDelta: [
     "query",
@@ -98,29 +103,33 @@ const isApart: ReadonlySet<string> = new Set(["gate", "strengths"]);
 
 /** Yields the layers of a block in the order of computation. */
 function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerDescription): Generator<string> {
-  if (norms !== "after") yield "attentionNorm";
   const { latent } = attention;
+  const attends = attention.heads > 0;
+  if (norms !== "after" && (attends || recurrent)) yield "attentionNorm";
   if (recurrent) {
     const isHere = (part: string) => recurrent.kind !== "deltaNet" || recurrent.apart || !isApart.has(part);
     const parts = recurrentParts[recurrent.kind].filter(isHere);
-    const isNormed = recurrent.kind !== "stateSpace" || recurrent.norm !== "none";
-    yield* parts.filter((part) => part !== "norm" || isNormed).map((part) => `mixer.${part}`);
+    const { kind } = recurrent;
+    const isNormed = kind === "stateSpace" ? recurrent.norm !== "none" : kind !== "selectiveState" || recurrent.normEps;
+    yield* parts.filter((part) => isNormed || !/[nN]orm$/.test(part)).map((part) => `mixer.${part}`);
   }
-  const attends = recurrent === undefined || attention.heads > 0;
   if (attends && latent) {
     if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
     yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
   } else if (attends) yield* projectionsOf(attention);
   if (attention.sinks) yield "attention.sinks";
   if (attends) yield* queryKeyNormsOf(attention);
+  if (attention.innerNorm !== undefined) yield "attention.innerNorm";
   if (attends) yield* [...(attention.gated ? ["attention.gate"] : []), "attention.output"];
   if (norms !== "before") yield "attentionPostNorm";
   if (feedForward.hidden === 0) return;
   if (norms !== "after" && parallel !== "sharedNorm") yield "feedForwardNorm";
-  const { gated, fused, experts } = feedForward;
+  const { gated, fused, experts, innerNorm, xielu } = feedForward;
   const parts = [...(fused ? ["gateUp"] : gated ? ["gate", "up"] : ["up"]), "down"];
   if (experts) yield "feedForward.router";
   if (experts?.corrected) yield "feedForward.correction";
+  if (innerNorm !== undefined) yield "feedForward.innerNorm";
+  if (xielu) yield* Object.keys(xieluParts).map((part) => `feedForward.xielu.${part}`);
   yield* parts.map((part) => (experts ? `feedForward.experts.#.${part}` : `feedForward.${part}`));
   if (experts?.shared) yield* parts.map((part) => `feedForward.shared.${part}`);
   if (experts?.shared?.gated) yield "feedForward.sharedGate";
@@ -286,15 +295,14 @@ function changesOf(name: ArchitectureName, style: Style): (path: string) => Chan
   if (name === "gpt_oss") return gptOssChange;
   if (name === "llama4_text") return llama4Change;
   if (name === "ernie4_5_moe") return (path) => (path.endsWith(".correction") ? { kind: "reshaped" } : undefined);
-  if (rowOf(name).recurrent) return recurrentChange;
   if (name === "opt") return (path) => (path === "positionEmbedding" ? { kind: "after", first: 2 } : undefined);
-  if (name !== "gpt2") return () => undefined;
+  if (name !== "gpt2") return recurrentChange;
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
 }
 
-/** Weights of convolutions have an axis of size 1, and Kimi Linear's decays have three axes. */
+/** Weights of convolutions have an axis of size 1, Kimi Linear's decays have three axes, and numbers of xIELU none. */
 const recurrentChange = (path: string): Change | undefined =>
-  /^mixer\.(\w*[cC]onvolution|logDecay)$/.test(path) ? { kind: "reshaped" } : undefined;
+  /^(mixer\.(\w*[cC]onvolution|logDecay)$|feedForward\.xielu)/.test(path) ? { kind: "reshaped" } : undefined;
 
 /** GPT-OSS alternates the rows of gate and up. It stores unquantized weights of experts as [inputs, outputs]. */
 function gptOssChange(path: string): Change | undefined {
@@ -422,4 +430,5 @@ const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string
   qwen3_next: "post_attention_norm",
   qwen3_5_text: "post_attention_norm",
   qwen3_5_moe_text: "post_attention_norm",
+  nemotron_h: "attn_norm",
 };

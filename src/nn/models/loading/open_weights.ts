@@ -1,6 +1,7 @@
 /** Opens the weights of a folder, whose names may have the prefixes of programs that trained the model. */
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
 import { openFor } from "../../../io/safetensors/open.ts";
+import { ShardedSafetensors } from "../../../io/safetensors/sharded.ts";
 
 /** The names of modules that DataParallel, torch.compile, FSDP and activation checkpointing insert. */
 const WRAPPERS = /(^|\.)(?:(?:module|_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\.)+/g;
@@ -13,7 +14,8 @@ const WRAPPERS = /(^|\.)(?:(?:module|_orig_mod|_fsdp_wrapped_module|_checkpoint_
  * @throws {FileError} @throws {FileFormatError}
  */
 export function openWeights(path: string, prefix = ""): SafetensorsReader {
-  const file = openFor("loadModel", path);
+  const opened = openFor("loadModel", path);
+  const file = opened instanceof ShardedSafetensors ? opened.readHeaders() : opened;
   const renamed = new Map(file.names.map((name) => [name.replace(WRAPPERS, "$1").slice(prefix.length), name]));
   const isRenamed = file.names.some((name) => !renamed.has(name));
   return isRenamed && renamed.size === file.names.length ? new RenamedWeights(file, renamed) : file;

@@ -63,8 +63,8 @@ const isIgnored = (name: string): boolean =>
     /\.attn\.(attention\.)?((masked_)?bias|causal_mask)$|\.rotary_emb\.inv_freq$/,
     /^rope_(freqs|factors_\w+)\.weight$/,
     /(vision|audio)_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\.|embed_(vision|audio)\./,
-    // multi-token prediction
-    /^mtp\./,
+    // multi-token prediction, and the choice of tokens in texts that are longer than GLM-5's context here
+    /^mtp\.|\.indexer\./,
     // buffers of PyTorch's modules, and counts of a profiler
     /(^|\.)(position_ids|token_type_ids|inv_freq|(cos|sin)_cached|masked_bias|num_batches_tracked|total_(ops|params))$/,
   ].some((pattern) => pattern.test(name));

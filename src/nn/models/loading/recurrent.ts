@@ -1,10 +1,13 @@
-/** Reads the recurrent layers of configs: LFM2, Mamba 2 and Qwen3-Next. */
+/** Reads the recurrent layers of configs: LFM2, Mamba, Jamba, Nemotron-H, Qwen3-Next and Kimi Linear. */
 import {
   type DecoderDescription,
   type DeltaNetDescription,
   type KimiDeltaDescription,
+  type LayerDescription,
   noAttention,
   noFeedForward,
+  type RecurrentDescription,
+  type SelectiveStateDescription,
   type ShortConvolutionDescription,
   type StateSpaceDescription,
 } from "../decoder/description.ts";
@@ -203,14 +206,67 @@ export const hybridFields = (config: Settings): Readonly<Record<string, unknown>
     ? {}
     : { intermediate_size: config.whole("shared_intermediate_size") };
 
+/** The kinds of Nemotron-H's blocks by their letters in published files, and by older names. */
+const nemotronKinds: Readonly<Record<string, string>> = {
+  ...{ M: "linear_attention", mamba: "linear_attention", "*": "full_attention", attention: "full_attention" },
+  ...{ E: "moe", "-": "mlp" },
+};
+
+const nemotronTypes = ["linear_attention", "moe", "full_attention", "mlp"];
+
+/** The kind of each block of Nemotron-H, which has attention, a state space layer, an MLP or experts. */
+export function nemotronFields(config: Settings): Readonly<Record<string, unknown>> {
+  const given = config.get("layer_types") ?? config.textIfAny("hybrid_override_pattern") ?? nemotronTypes;
+  const list: readonly unknown[] = typeof given === "string" ? [...given] : Array.isArray(given) ? given : [];
+  const types = list.map((kind) => nemotronKinds[`${kind}`] ?? kind);
+  if (types.length === 0 || !types.every((kind) => nemotronTypes.includes(`${kind}`)))
+    throw config.wrong(
+      "layers_block_type (or hybrid_override_pattern)",
+      `a list of ${nemotronTypes.join(", ")}`,
+      given,
+    );
+  return {
+    layer_types: types,
+    num_hidden_layers: types.length,
+    mlp_layer_types: types.map((kind) => (kind === "moe" ? "sparse" : "dense")),
+    rms_norm_eps: config.positive("layer_norm_epsilon"),
+  };
+}
+
+const kindOf = (config: Settings, index: number): string => (config.get("layer_types") as string[])[index];
+
+/** Nemotron-H's state space layers have Mamba 2's fields under other names. */
+export function nemotronStateSpace(config: Settings, index: number): StateSpaceDescription | undefined {
+  if (kindOf(config, index) !== "linear_attention") return undefined;
+  const [heads, width] = [config.whole("mamba_num_heads"), config.whole("mamba_head_dim")];
+  const own = {
+    ...{ num_heads: heads, head_dim: width, hidden_size: heads * width, expand: 1 },
+    ...{ state_size: config.get("ssm_state_size"), hidden_act: config.get("mamba_hidden_act") },
+    time_step_limit: [config.number("time_step_min"), null],
+  };
+  return stateSpace(config.with(new Map([...config.entries(), ...Object.entries(own)])));
+}
+
+/** Keeps one part of a block of Nemotron-H. */
+export const nemotronParts = (config: Settings, index: number, layer: LayerDescription): LayerDescription =>
+  kindOf(config, index).endsWith("attention")
+    ? { ...layer, feedForward: noFeedForward }
+    : { ...layer, attention: noAttention };
+
 /** An upper bound, far above the length of any text. A recurrent state has no limit. */
 const UNLIMITED = 2 ** 20;
 
-export function mamba2(config: Settings, count: number): DecoderDescription {
+/** The first Mamba and Mamba 2: recurrent layers only. */
+function recurrentModel(
+  architecture: string,
+  config: Settings,
+  count: number,
+  recurrent: RecurrentDescription,
+): DecoderDescription {
   if (!config.flag("is_causal"))
     throw config.refused("unsupportedConfig", "expected is_causal to be true, the only supported value, got false");
   return {
-    architecture: "mamba2",
+    architecture,
     vocabularySize: config.whole("vocab_size"),
     width: config.whole("hidden_size"),
     contextLength: UNLIMITED,
@@ -219,8 +275,58 @@ export function mamba2(config: Settings, count: number): DecoderDescription {
     layers: Array.from({ length: count }, () => ({
       norms: "before",
       attention: noAttention,
-      recurrent: stateSpace(config),
+      recurrent,
       feedForward: noFeedForward,
     })),
   };
+}
+
+export const mamba2 = (config: Settings, count: number): DecoderDescription =>
+  recurrentModel("mamba2", config, count, stateSpace(config));
+
+export const mamba = (config: Settings, count: number): DecoderDescription =>
+  recurrentModel("mamba", config, count, selectiveState(config));
+
+/** The first Mamba's layers. */
+function selectiveState(config: Settings): SelectiveStateDescription {
+  checkSilu(config);
+  const width = config.whole("hidden_size");
+  const isUsual = config.get("time_step_rank") === "auto";
+  return {
+    kind: "selectiveState",
+    inner: config.whole("expand") * width,
+    stateSize: config.whole("state_size"),
+    rank: isUsual ? Math.ceil(width / 16) : config.whole("time_step_rank"),
+    kernel: config.whole("conv_kernel"),
+    bias: config.flag("use_bias"),
+    convolutionBias: config.flag("use_conv_bias"),
+  };
+}
+
+/** Whether a layer of Jamba has attention (`attn`) or experts (`expert`): every `period`-th from `offset` on. */
+function isOfKind(config: Settings, kind: "attn" | "expert", index: number): boolean {
+  const [period, offset] = [config.whole(`${kind}_layer_period`), config.whole(`${kind}_layer_offset`, 0)];
+  if (offset < period) return index % period === offset;
+  throw config.wrong(`${kind}_layer_offset`, `below ${kind}_layer_period, ${period}`, offset);
+}
+
+/** Jamba's layers without attention have the first Mamba's fields under other names. */
+export function jambaState(config: Settings, index: number): SelectiveStateDescription | undefined {
+  if (isOfKind(config, "attn", index)) return undefined;
+  const names = {
+    ...{ expand: "mamba_expand", state_size: "mamba_d_state", time_step_rank: "mamba_dt_rank" },
+    ...{ conv_kernel: "mamba_d_conv", use_bias: "mamba_proj_bias", use_conv_bias: "mamba_conv_bias" },
+  };
+  const own = Object.entries(names).map(([name, given]) => [name, config.get(given)] as const);
+  const state = selectiveState(config.with(new Map([...config.entries(), ...own])));
+  return { ...state, normEps: config.positive("rms_norm_eps") };
+}
+
+/** The layers of Jamba with experts. */
+export function jambaFields(config: Settings): Readonly<Record<string, unknown>> {
+  const isSparse = (at: number) => isOfKind(config, "expert", at) && config.whole("num_experts") > 1;
+  const kinds = Array.from({ length: config.whole("num_hidden_layers") }, (_, at) =>
+    isSparse(at) ? "sparse" : "dense",
+  );
+  return { norm_topk_prob: false, mlp_layer_types: kinds };
 }

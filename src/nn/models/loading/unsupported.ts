@@ -4,7 +4,8 @@ const classifiers = "to classify images, load vit, deit, dinov2, resnet, convnex
 const speech = "to recognize speech, load whisper, or wav2vec2, hubert or wavlm with a CTC head";
 const sounds = "sounds can't be classified or generated; to recognize speech, load whisper, wav2vec2 or hubert";
 const pages = "to read text in images, load a vision-language model such as qwen2_5_vl or smolvlm";
-const recurrent = "of recurrent language models mamba2, falcon_h1, granitemoehybrid, lfm2 and qwen3_next load";
+const recurrent =
+  "of recurrent language models mamba2, nemotron_h, falcon_h1, granitemoehybrid, lfm2 and qwen3_next load";
 const detectors = "to find objects, load detr, rt_detr or yolos";
 const experts = "of mixtures of experts mixtral, qwen3_moe, olmoe and granitemoe load";
 
@@ -19,7 +20,7 @@ const alternatives: Readonly<Record<string, string>> = {
   ...{ layoutlm: pages, layoutlmv3: pages, phi3_v: pages, phi4_multimodal: pages, mllama: pages, nougat: pages },
   ...{ "table-transformer": detectors, rt_detr_v2: detectors, "grounding-dino": detectors, owlvit: detectors },
   ...{ owlv2: detectors, conditional_detr: detectors, deformable_detr: detectors },
-  ...{ mamba: recurrent, falcon_mamba: recurrent, jamba: recurrent, nemotron_h: recurrent, bamba: recurrent },
+  ...{ falcon_mamba: recurrent, bamba: recurrent },
   ...{ zamba2: recurrent, recurrent_gemma: recurrent, rwkv: recurrent },
   ...{ phimoe: experts, dbrx: experts, afmoe: experts, jetmoe: experts },
 };

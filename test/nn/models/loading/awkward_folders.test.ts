@@ -190,9 +190,10 @@ const configChanges: Readonly<Record<string, (config: Config, draws: Draws) => C
 
 /** Writes the tensors in one file or several. */
 async function store(path: string, weights: Weights, draws: Draws): Promise<string> {
-  const dtype = draws.one(["float32", "float32", "float16", "bfloat16", "float64"] as const);
+  const dtype = draws.one(["float32", "float32", "float16", "bfloat16", "float64", "mixed"] as const);
+  const own = () => (dtype === "mixed" ? draws.one(["float32", "float16", "bfloat16"] as const) : dtype);
   const cast = Object.fromEntries(
-    Object.entries(weights).map(([key, x]) => [key, x.dtype === "int64" ? x : x.to(dtype)]),
+    Object.entries(weights).map(([key, x]) => [key, x.dtype === "int64" ? x : x.to(own())]),
   );
   const kind = draws.one(["one", "another name", "shards", "shards with an index"]);
   if (kind === "one" || kind === "another name") {
@@ -259,8 +260,11 @@ describe("folders whose weights are ambiguous or incomplete are rejected:", () =
   test.each([
     [["model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"], "it lacks model-00002-of-00003"],
     [["model-00001-of-00001.safetensors", "other-00001-of-00001.safetensors"], "it has shards of several models"],
-    [["a.safetensors", "b.safetensors"], "expected the folder to have model.safetensors.index.json or"],
-    [["adapter_model.safetensors"], "expected the folder to have model.safetensors.index.json or"],
+    [
+      ["a.safetensors", "b.safetensors"],
+      "expected the folder to have model.safetensors or model.safetensors.index.json",
+    ],
+    [["adapter_model.safetensors"], "expected the folder to have model.safetensors or model.safetensors.index.json"],
   ])("%p", async (names, message) => {
     const path = folder.file(names.join());
     mkdirSync(path);

@@ -36,7 +36,9 @@ interface Family {
   readonly cases: readonly Case[];
 }
 
-const fixtures = ["configs", "rows"].map((name) => join(packageRoot, "test", "fixtures", "decoders", name));
+const fixtures = ["configs", "rows", "recent_rows"].map((name) =>
+  join(packageRoot, "test", "fixtures", "decoders", name),
+);
 const families: Record<ArchitectureName, Family> = Object.assign(
   {},
   ...fixtures.map((path) => JSON.parse(readFileSync(`${path}.json`, "utf8")).families),
@@ -75,6 +77,10 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   falcon_h1: ["hidden_act"],
   kimi_linear: ["hidden_act"],
   hy_v3: ["mlp_bias"],
+  nemotron_h: ["mamba_hidden_act", "moe_latent_size"],
+  mamba: ["hidden_act", "rescale_prenorm_residual"],
+  glm_moe_dsa: ["mlp_bias"],
+  jamba: ["hidden_act"],
   // with groups of unequal sizes, transformers mixes a token's experts with other tokens'
   exaone_moe: ["num_experts"],
   gptj: ["tie_word_embeddings"],

@@ -6,10 +6,12 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../../src/core/paths.ts";
-import { io, nn, noGrad } from "../../../../src/index.ts";
+import { io, nn, noGrad, ones } from "../../../../src/index.ts";
 import { furtherGguf } from "../../../../src/nn/models/loading/gguf.ts";
+import { testFolder } from "../../../support/folder.ts";
 import { errorOf, greedy } from "./oracle.ts";
 
+const temporary = testFolder("gguf-further");
 const folder = join(packageRoot, "test", "fixtures", "decoders", "gguf");
 const models: readonly { arch: string; config: { model_type: string } }[] = JSON.parse(
   readFileSync(join(folder, "models.json"), "utf8"),
@@ -36,3 +38,29 @@ describe.each([...models.entries()].map(([at, { arch, config }]) => [`${config.m
     });
   },
 );
+
+test("blocks for multi-token prediction are ignored", async () => {
+  const at = models.findIndex(({ arch }) => arch === "glm-dsa");
+  using file = io.openGguf(join(folder, `${at}.gguf`));
+  const count = Number(file.metadata["glm-dsa.block_count"]!.value);
+  const path = temporary.file("nextn.gguf");
+  const number = (value: number) => ({ type: "uint32", value }) as const;
+  const metadata = {
+    ...file.metadata,
+    "glm-dsa.block_count": number(count + 1),
+    "glm-dsa.nextn_predict_layers": number(1),
+  };
+  const tensors = { ...file.tensors(), [`blk.${count}.nextn.eh_proj.weight`]: ones([16, 32]) };
+  await io.saveGguf(path, tensors, { metadata });
+  const { model } = await nn.loadModel(path, { dtype: "float32" });
+  expect(model.description.layers.length).toBe(count);
+  const logits = noGrad(() => model.forward(answers[`${at}.tokens`]));
+  expect(errorOf(logits, answers[`${at}.logits`])).toBeLessThan(1e-5);
+});
+
+test("a text longer than GLM-5's number of chosen tokens is rejected", async () => {
+  const at = models.findIndex(({ arch }) => arch === "glm-dsa");
+  const { model } = await nn.loadModel(join(folder, `${at}.gguf`));
+  expect(model.contextLength).toBe(32); // attention.indexer.top_k; the config's context is 64
+  expect(() => model.forward(ones([1, 33], { dtype: "int32" }))).toThrow("32");
+});

@@ -119,7 +119,7 @@ test.each(furtherConfigs)("loading %s accepts the attributes of all configs", as
   await io.saveSafetensors(join(path, "model.safetensors"), { other: zeros([1]) });
   writeFileSync(join(path, "config.json"), JSON.stringify(older(config)));
   // the config is read first, then the weights are missing
-  await expect(nn.loadModel(path)).rejects.toThrow("missing from the state");
+  await expect(nn.loadModel(path)).rejects.toThrow("missing from the files");
 });
 
 /** Keys in published files that `transformers` ignores, with their values. */
@@ -186,7 +186,7 @@ test("a config may have Python's Infinity", async () => {
   await io.saveSafetensors(join(path, "model.safetensors"), { other: zeros([1]) });
   const text = JSON.stringify({ ...config, time_step_limit: [0, "∞"], eos_token_id: 7 }).replace('"∞"', "Infinity");
   writeFileSync(join(path, "config.json"), text);
-  await expect(nn.loadModel(path)).rejects.toThrow("missing from the state");
+  await expect(nn.loadModel(path)).rejects.toThrow("missing from the files");
 });
 
 test("CLIP accepts the sizes of projections in the configs of its parts", () => {

@@ -175,14 +175,16 @@ describe("weights in GPTQ, AWQ and float8 are read", () => {
     expect(await check(written, values)).toBe("float32");
   });
 
-  test("every float of 8 bits is read exactly", async () => {
+  test.each([
+    [{ quant_method: "fp8" }, [1]],
+    [{ quant_method: "compressed-tensors", format: "float-quantized", config_groups: {} }, [8, 1]],
+  ])("every float of 8 bits is read exactly: %p", async (quantization_config, scales) => {
     const values = tensors["float8.values"].reshape([8, 32]);
     const weight = tensor(
       Uint8Array.from({ length: 256 }, (_, byte) => byte),
       { shape: [8, 32] },
     );
-    const quantization_config = { quant_method: "fp8" };
-    const { path } = await write({ weight, weight_scale: ones([1]) }, values, { quantization_config });
+    const { path } = await write({ weight, weight_scale: ones(scales) }, values, { quantization_config });
     await retype(join(path, "model.safetensors"), "U8", "F8_E4M3");
     expect(valuesOf(weightOf(await load(path), "query"))).toEqual(numbers(values));
   });

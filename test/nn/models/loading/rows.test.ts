@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../../src/core/paths.ts";
-import { io, nn, noGrad, withBackend } from "../../../../src/index.ts";
+import { Generator, io, nn, noGrad, randn, type Tensor, tensor, withBackend } from "../../../../src/index.ts";
 import { Decoder } from "../../../../src/nn/models/decoder/decoder.ts";
 import { type ArchitectureName, architectures, rowOf } from "../../../../src/nn/models/loading/architectures.ts";
 import { encoderArchitectures } from "../../../../src/nn/models/loading/encoder/architectures.ts";
@@ -14,18 +14,8 @@ import { encoderDecoderRows } from "../../../../src/nn/models/loading/encoder_de
 import { testFolder } from "../../../support/folder.ts";
 import { repeats } from "../../../support/repeats.ts";
 import { errorOf, greedy, numbers, writeHashed } from "./oracle.ts";
+import { answers, families } from "./rows_of.ts";
 
-interface Drawn {
-  readonly seed: string;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly shapes: Readonly<Record<string, number[]>>;
-}
-
-const fixture = join(packageRoot, "test", "fixtures", "decoders", "rows");
-const { families }: { families: Record<string, { drawn: readonly Drawn[] }> } = JSON.parse(
-  readFileSync(`${fixture}.json`, "utf8"),
-);
-const answers = io.loadSafetensors(`${fixture}.safetensors`);
 const folder = testFolder("rows");
 
 test("docs/models.md lists every architecture", () => {
@@ -151,3 +141,35 @@ describe.each(models)("embeddings with more rows than tokens: %s", (title, name,
     expect(errorOf(got, want)).toBe(0);
   });
 });
+
+test.each([[["mlp", "full_attention", "linear_attention"]], [["moe", "linear_attention", "mlp", "full_attention"]]])(
+  "a cache counts tokens if the first block has neither attention nor a state: %p",
+  async (kinds) => {
+    const model = nn
+      .createModel<Decoder>({
+        ...{
+          model_type: "nemotron_h",
+          layers_block_type: kinds,
+          vocab_size: 31,
+          hidden_size: 16,
+          intermediate_size: 20,
+        },
+        ...{ num_attention_heads: 2, num_key_value_heads: 1, head_dim: 8, mamba_num_heads: 4, mamba_head_dim: 4 },
+        ...{ ssm_state_size: 4, n_groups: 2, n_routed_experts: 4, moe_intermediate_size: 12 },
+        ...{ moe_shared_expert_intermediate_size: 12, max_position_embeddings: 64 },
+      })
+      .eval();
+    const generator = new Generator(5);
+    noGrad(() => {
+      for (const own of model.parameters()) own.copy_(randn([...own.shape], { generator }).mul(0.5) as Tensor);
+    });
+    const rows = [
+      [1, 2, 3, 4, 5],
+      [0, 0, 6, 7, 8],
+    ];
+    const [cached, whole] = [true, false].map((useCache) =>
+      greedy(model, tensor(rows, { dtype: "int32" }), 12, { padding: [0, 2], useCache }),
+    );
+    expect(cached).toEqual(whole);
+  },
+);

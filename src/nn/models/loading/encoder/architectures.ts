@@ -7,8 +7,6 @@ import type { EncoderActivation } from "../../encoder/description.ts";
 
 /** How an encoder differs from BERT. */
 export interface EncoderArchitecture {
-  /** Name for users. */
-  readonly title: string;
   /** Positions. `afterPadding`: they count from the padding token + 1. Default: learned, counted from 0. */
   readonly positions?: "afterPadding" | "rotary" | "ifConfigured" | "alibi";
   /** The padding token from which positions count. Default: as the config says. */
@@ -56,22 +54,23 @@ const roberta = {
 
 /** The encoders by the `model_type` of a `config.json`. */
 export const encoderArchitectures = {
-  bert: { title: "BERT, MiniLM, BGE, E5" },
-  jina_bert: { title: "Jina Embeddings v2", positions: "alibi", feedForward: "gatedDownBias" },
-  roberta: { ...roberta, title: "RoBERTa" },
-  "xlm-roberta": { ...roberta, title: "XLM-RoBERTa, BGE-M3, multilingual E5" },
-  camembert: { ...roberta, title: "CamemBERT" },
-  distilbert: { title: "DistilBERT", noTokenTypes: true, classifier: { activation: "relu" } },
-  mpnet: { ...roberta, title: "MPNet", padding: 1, noTokenTypes: true, distances: "buckets" },
-  albert: { title: "ALBERT", factorized: "always", shared: true, masked: { narrow: true } },
+  // BERT, MiniLM, BGE, E5
+  bert: {},
+  // Jina Embeddings v2
+  jina_bert: { positions: "alibi", feedForward: "gatedDownBias" },
+  roberta: roberta,
+  // XLM-RoBERTa, BGE-M3, multilingual E5
+  "xlm-roberta": roberta,
+  camembert: roberta,
+  distilbert: { noTokenTypes: true, classifier: { activation: "relu" } },
+  mpnet: { ...roberta, padding: 1, noTokenTypes: true, distances: "buckets" },
+  albert: { factorized: "always", shared: true, masked: { narrow: true } },
   electra: {
-    title: "ELECTRA",
     factorized: "ifNarrower",
     classifier: { activation: "gelu" },
     masked: { activation: "gelu", narrow: true },
   },
   modernbert: {
-    title: "ModernBERT",
     positions: "rotary",
     noTokenTypes: true,
     normsBefore: true,
@@ -81,15 +80,14 @@ export const encoderArchitectures = {
     feedForward: "gatedFused",
     classifier: { activation: "classifier" },
   },
+  // Nomic Embed
   nomic_bert: {
-    title: "Nomic Embed",
     positions: "rotary",
     attentionBias: false,
     fused: true,
     feedForward: "gated",
   },
   gte: {
-    title: "GTE",
     positions: "rotary",
     optionalTokenTypes: true,
     fused: true,
@@ -97,13 +95,11 @@ export const encoderArchitectures = {
     masked: { activation: "gelu" },
   },
   jina_embeddings_v3: {
-    title: "Jina Embeddings v3",
     positions: "rotary",
     fused: true,
     masked: { activation: "gelu" },
   },
   deberta: {
-    title: "DeBERTa",
     positions: "ifConfigured",
     optionalTokenTypes: true,
     headRows: true,
@@ -111,8 +107,8 @@ export const encoderArchitectures = {
     factorized: "ifNarrowerBeforeNorm",
     classifier: { activation: "pooler" },
   },
+  // DeBERTa-v2, DeBERTa-v3
   "deberta-v2": {
-    title: "DeBERTa-v2, DeBERTa-v3",
     positions: "ifConfigured",
     optionalTokenTypes: true,
     distances: "disentangled",

@@ -204,7 +204,7 @@ function slides(config: Settings, count: number, index: number): boolean {
 
 /** The rotation of a block. ModernBERT has one for each kind of layer. */
 function ropeFor(row: EncoderArchitecture, config: Settings, headWidth: number, isLocal: boolean): RopeDescription {
-  const context = { config, row: { title: row.title, localBase: row.windows === true }, headWidth };
+  const context = { config, row: { localBase: row.windows === true }, headWidth };
   const [older, all] = [config.inner("rope_scaling"), config.inner("rope_parameters")];
   const rope = row.windows
     ? twoRotations(config, { ...context, isLocal, older, all })

@@ -7,8 +7,6 @@ import type { Json } from "../../../../io/json.ts";
 
 /** How a model differs from BART. */
 export interface EncoderDecoderRow {
-  /** Name for users. */
-  readonly title: string;
   /** Whether the model is a T5: RMSNorm before each part, no biases, scores of distances, and other names of fields. */
   readonly t5?: boolean;
   /** Whether each block has scores of distances. Default: all blocks share the first block's scores. */
@@ -31,14 +29,18 @@ const fairseq = { sinusoids: "fairseq", noEmbeddingNorm: true, normsBefore: true
 
 /** The models by the `model_type` of a `config.json`. */
 export const encoderDecoderRows = {
-  t5: { title: "T5, FLAN-T5", t5: true, headScale: "ifTied" },
-  mt5: { title: "mT5", t5: true },
-  umt5: { title: "UMT5", t5: true, distancesPerBlock: true, headScale: "always" },
-  bart: { title: "BART" },
-  mbart: { title: "mBART, mBART-50", normsBefore: true, shiftsLast: true },
-  marian: { title: "Marian, OPUS-MT", sinusoids: "paper", noEmbeddingNorm: true, separateEmbeddings: true },
-  m2m_100: { ...fairseq, title: "M2M100, NLLB-200" },
-  pegasus: { title: "Pegasus", sinusoids: "paper", noEmbeddingNorm: true, normsBefore: true },
+  // T5, FLAN-T5
+  t5: { t5: true, headScale: "ifTied" },
+  mt5: { t5: true },
+  umt5: { t5: true, distancesPerBlock: true, headScale: "always" },
+  bart: {},
+  // mBART, mBART-50
+  mbart: { normsBefore: true, shiftsLast: true },
+  // Marian, OPUS-MT
+  marian: { sinusoids: "paper", noEmbeddingNorm: true, separateEmbeddings: true },
+  // M2M100, NLLB-200
+  m2m_100: fairseq,
+  pegasus: { sinusoids: "paper", noEmbeddingNorm: true, normsBefore: true },
 } as const satisfies Readonly<Record<string, EncoderDecoderRow>>;
 
 /** The name of an architecture. */

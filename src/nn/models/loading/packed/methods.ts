@@ -32,9 +32,13 @@ export function sourceOf(file: SafetensorsReader, config: Settings): WeightSourc
   );
 }
 
-/** MLX writes `bits` and `group_size` without a method, under one key or two. */
+/**
+ * MLX writes `bits` and `group_size` without a method, under one key or two. The format `float-quantized` of
+ * compressed-tensors has the layout of fp8.
+ */
 function methodOf(key: (typeof quantizationKeys)[number], settings: Settings): string {
   const said = settings.textIfAny("quant_method")?.toLowerCase();
+  if (said === "compressed-tensors" && settings.get("format") === "float-quantized") return "fp8";
   if (said !== undefined) return said;
   if (key === "compression_config") return "compressed-tensors";
   if (key === "quantization" || settings.get("bits") !== undefined) return "mlx";

@@ -10,8 +10,6 @@ type Fields = Readonly<Record<string, Json>>;
 
 /** How an image encoder differs from ViT. */
 export interface VisionArchitecture {
-  /** Name for users. */
-  readonly title: string;
   /** The fields of the config with their default values. */
   readonly fields: Fields;
   /** The tokens before the patches. Default: a class token. */
@@ -87,18 +85,17 @@ const dino = { layerScale: true, classified: "firstAndPatches", feedForward: "ra
 
 /** The image encoders by the `model_type` of a config; those of CLIP and SigLIP are in its `vision_config`. */
 export const visionArchitectures = {
-  vit: { title: "ViT, DINO", fields: vit, biases: attentionBias, pooling: "dense" },
-  deit: { title: "DeiT", fields: vit, biases: attentionBias, pooling: "dense", tokens: "distillation" },
-  dinov2: { ...dino, title: "DINOv2", fields: dinov2 },
+  // ViT, DINO
+  vit: { fields: vit, biases: attentionBias, pooling: "dense" },
+  deit: { fields: vit, biases: attentionBias, pooling: "dense", tokens: "distillation" },
+  dinov2: { ...dino, fields: dinov2 },
   dinov2_with_registers: {
     ...dino,
-    title: "DINOv2 with registers",
     fields: { ...dinov2, patch_size: 16, num_register_tokens: 4 },
     tokens: "registers",
     positions: { mode: "bicubic", antialias: true },
   },
   dinov3_vit: {
-    title: "DINOv3",
     fields: {
       ...sizes,
       ...labels,
@@ -122,7 +119,6 @@ export const visionArchitectures = {
     biases: { query: "query_bias", key: "key_bias", value: "value_bias", output: "proj_bias" },
   },
   yolos: {
-    title: "YOLOS",
     fields: {
       ...vit,
       image_size: [512, 864],
@@ -133,8 +129,8 @@ export const visionArchitectures = {
     pooling: "dense",
     tokens: "detection",
   },
+  // InternViT of InternVL
   internvl_vision: {
-    title: "InternViT of InternVL",
     fields: {
       ...sizes,
       ...labels,
@@ -157,21 +153,19 @@ export const visionArchitectures = {
     biases: { query: "attention_bias", key: "attention_bias", value: "attention_bias", output: "" },
   },
   clip_vision_model: {
-    title: "CLIP",
     fields: clip,
     patches: "noBias",
     pooledNorm: true,
     classified: "patches",
   },
   siglip_vision_model: {
-    title: "SigLIP",
     fields: siglip,
     tokens: "none",
     pooling: "attention",
     classified: "patches",
   },
+  // SigLIP 2 NaFlex
   siglip2_vision_model: {
-    title: "SigLIP 2 NaFlex",
     fields: { ...withoutSize, num_patches: 256 },
     tokens: "none",
     patches: "flat",
@@ -211,15 +205,16 @@ const siglipText = {
 /** Models of images and texts by `model_type`, with the row of the image encoder and the fields of the text encoder. */
 export const dualArchitectures = {
   clip: {
-    title: "CLIP",
     vision: "clip_vision_model",
     fields: { projection_dim: 512 },
     // the projection's size is from the config of the whole model, which overrides the configs of the parts
     text: { ...text, projection_dim: 512 },
   },
-  siglip: { title: "SigLIP, SigLIP 2", vision: "siglip_vision_model", text: siglipText, fields: {} },
-  siglip2: { title: "SigLIP 2 NaFlex", vision: "siglip2_vision_model", text: siglipText, fields: {} },
-} as const satisfies Readonly<Record<string, { title: string; vision: VisionName; text: Fields; fields: Fields }>>;
+  // SigLIP, SigLIP 2
+  siglip: { vision: "siglip_vision_model", text: siglipText, fields: {} },
+  // SigLIP 2 NaFlex
+  siglip2: { vision: "siglip2_vision_model", text: siglipText, fields: {} },
+} as const satisfies Readonly<Record<string, { vision: VisionName; text: Fields; fields: Fields }>>;
 
 /** The name of an architecture of images and texts. */
 export type DualName = keyof typeof dualArchitectures;

@@ -255,7 +255,7 @@ export function describeDetector(name: VisionName, settings: Settings): Describe
   const row = visionRow(name);
   const config = completed(name, row.fields, settings);
   if (row.tokens !== "detection")
-    throw config.refused("unsupportedHead", `expected ForObjectDetection only for YOLOS, got ${row.title}`);
+    throw config.refused("unsupportedHead", `expected ForObjectDetection only for YOLOS, got ${name}`);
   const names = namesOf(config);
   return {
     name,

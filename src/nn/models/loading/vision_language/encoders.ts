@@ -19,8 +19,6 @@ type Fields = Readonly<Record<string, Json>>;
 
 /** An architecture with an image encoder. */
 export interface EncoderFamily {
-  /** Name for users. */
-  readonly title: string;
   /** The fields around the text and vision parts, with their defaults. */
   readonly fields: Fields;
   /** The field with the token of images. */
@@ -64,12 +62,11 @@ const idefics3 = {
     const projector = { gather: { kind: "values", size }, bias: false, outputWidth: text.width } as const;
     return { skip: 0, projector };
   },
-} as const satisfies Omit<EncoderFamily, "title">;
+} as const satisfies EncoderFamily;
 
 /** The architectures by the `model_type` of a `config.json`. */
 export const encoderFamilies = {
   llava: {
-    title: "LLaVA",
     imageToken: "image_token_index",
     text: "llama",
     textTies: true,
@@ -93,7 +90,6 @@ export const encoderFamilies = {
     }),
   },
   gemma3: {
-    title: "Gemma 3",
     imageToken: "image_token_index",
     text: "gemma3_text",
     bidirectional: true,
@@ -111,7 +107,6 @@ export const encoderFamilies = {
     tower: ({ config, encoder, text }) => ({ skip: 0, projector: gemmaProjector(config, encoder, text) }),
   },
   internvl: {
-    title: "InternVL",
     imageToken: "image_token_id",
     text: "qwen2",
     fields: {
@@ -143,8 +138,8 @@ export const encoderFamilies = {
       };
     },
   },
-  idefics3: { ...idefics3, title: "Idefics3" },
-  smolvlm: { ...idefics3, title: "SmolVLM" },
+  idefics3: idefics3,
+  smolvlm: idefics3,
 } as const satisfies Readonly<Record<string, EncoderFamily>>;
 
 /** Which states of the encoder are features. */

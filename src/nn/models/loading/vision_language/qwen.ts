@@ -12,8 +12,6 @@ type Fields = Readonly<Record<string, Json>>;
 
 /** A version of Qwen-VL. */
 export interface QwenFamily {
-  /** Name for users. */
-  readonly title: string;
   /** The architecture of the language model. */
   readonly text: ArchitectureName;
   /** Defaults of the text part that differ from its architecture's defaults. */
@@ -63,7 +61,6 @@ const qwenVision = {
 /** The versions by the `model_type` of a `config.json`. */
 export const qwenFamilies = {
   qwen2_vl: {
-    title: "Qwen2-VL",
     text: "qwen2",
     textFields: qwenText,
     visionFields: { ...qwenVision, embed_dim: 1280, hidden_size: 3584, hidden_act: "quick_gelu", mlp_ratio: 4 },
@@ -77,7 +74,6 @@ export const qwenFamilies = {
       }),
   },
   qwen2_5_vl: {
-    title: "Qwen2.5-VL",
     text: "qwen2",
     textFields: qwenText,
     visionFields: {
@@ -103,7 +99,6 @@ export const qwenFamilies = {
     }),
   },
   qwen3_vl: {
-    title: "Qwen3-VL",
     text: "qwen3",
     textFields: qwen3Text,
     interleaved: true,
