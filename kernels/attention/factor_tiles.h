@@ -77,27 +77,6 @@ struct NonfiniteTiles {
     bool second;
 };
 
-// Two tiles that are read ahead, so that the computation hides the latency of device memory.
-template <typename T, typename F, int ROWS, int WIDTH, int THREADS> struct TilesAhead {
-    TileShare<T, F, ROWS, WIDTH, THREADS> first;
-    TileShare<T, F, ROWS, WIDTH, THREADS> second;
-
-    static inline bool suffice(int rows_left, uint first_dim, uint second_dim) {
-        typedef TileShare<T, F, ROWS, WIDTH, THREADS> Share;
-        return Share::suffices(rows_left, first_dim) && Share::suffices(rows_left, second_dim);
-    }
-
-    inline void read(
-        device const T *first_rows,
-        constant AttentionOperand &first_operand,
-        device const T *second_rows,
-        constant AttentionOperand &second_operand,
-        uint thread_index) thread {
-        first.read(first_rows, first_operand, thread_index);
-        second.read(second_rows, second_operand, thread_index);
-    }
-};
-
 // Like load_rows (tiles.h), in parts. The padding fills the row if `fills`.
 template <typename T, typename F, int ROWS, int PITCH, int THREADS>
 inline bool load_factors(
@@ -139,34 +118,68 @@ inline bool load_factors(
     return is_nonfinite;
 }
 
-// Loads two tiles; for `fills`, see load_factors.
-template <typename T, typename F, int ROWS, int WIDTH, int THREADS>
-inline NonfiniteTiles load_two_tiles(
-    threadgroup F *first,
-    device const T *first_rows,
-    constant AttentionOperand &first_operand,
-    uint first_dim,
-    threadgroup F *second,
-    device const T *second_rows,
-    constant AttentionOperand &second_operand,
-    uint second_dim,
-    int rows_left,
-    bool fills,
-    uint thread_index) {
-    typedef TilesAhead<T, F, ROWS, WIDTH, THREADS> Shares;
-    if (Shares::suffice(rows_left, first_dim, second_dim)) {
-        Shares shares;
-        shares.read(first_rows, first_operand, second_rows, second_operand, thread_index);
-        const bool nonfinite_first = shares.first.write(first, thread_index);
-        return {nonfinite_first, shares.second.write(second, thread_index)};
+// Two tiles, of rows of D and of E elements. With AHEAD, they are read from device memory before the previous ones are
+// used, so that the computation hides the latency.
+template <typename T, typename F, int ROWS, int WIDTH, int THREADS, bool AHEAD> struct TwoTiles {
+    typedef TileShare<T, F, ROWS, WIDTH, THREADS> Share;
+    Share first;
+    Share second;
+
+    inline void read(
+        device const T *first_rows,
+        constant AttentionOperand &first_operand,
+        device const T *second_rows,
+        constant AttentionOperand &second_operand,
+        uint thread_index) thread {
+        first.read(first_rows, first_operand, thread_index);
+        second.read(second_rows, second_operand, thread_index);
     }
-    constexpr int pitch = tile_pitch<F>(WIDTH);
-    const bool nonfinite_first = load_factors<T, F, ROWS, pitch, THREADS>(
-        first, first_rows, first_operand, rows_left, first_dim, fills, thread_index);
-    return {
-        nonfinite_first, load_factors<T, F, ROWS, pitch, THREADS>(
-                             second, second_rows, second_operand, rows_left, second_dim, fills, thread_index)};
-}
+
+    inline void read_ahead(
+        device const T *first_rows,
+        constant AttentionOperand &first_operand,
+        device const T *second_rows,
+        constant AttentionOperand &second_operand,
+        int rows_left,
+        uint thread_index) thread {
+        if (AHEAD && suffice(rows_left)) {
+            read(first_rows, first_operand, second_rows, second_operand, thread_index);
+        }
+    }
+
+    // Writes the tiles, after reading what was not read ahead; for `fills`, see load_factors.
+    inline NonfiniteTiles write(
+        threadgroup F *first_tile,
+        device const T *first_rows,
+        constant AttentionOperand &first_operand,
+        threadgroup F *second_tile,
+        device const T *second_rows,
+        constant AttentionOperand &second_operand,
+        int rows_left,
+        bool fills,
+        uint thread_index) thread {
+        NonfiniteTiles nonfinite;
+        if (suffice(rows_left)) {
+            if (!AHEAD) {
+                read(first_rows, first_operand, second_rows, second_operand, thread_index);
+            }
+            nonfinite.first = first.write(first_tile, thread_index);
+            nonfinite.second = second.write(second_tile, thread_index);
+            return nonfinite;
+        }
+        constexpr int pitch = tile_pitch<F>(WIDTH);
+        nonfinite.first = load_factors<T, F, ROWS, pitch, THREADS>(
+            first_tile, first_rows, first_operand, rows_left, DIM, fills, thread_index);
+        nonfinite.second = load_factors<T, F, ROWS, pitch, THREADS>(
+            second_tile, second_rows, second_operand, rows_left, VALUE_DIM, fills, thread_index);
+        return nonfinite;
+    }
+
+  private:
+    static inline bool suffice(int rows_left) {
+        return Share::suffices(rows_left, DIM) && Share::suffices(rows_left, VALUE_DIM);
+    }
+};
 
 // Returns a row times a column, both in device memory.
 template <typename T>

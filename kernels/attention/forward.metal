@@ -112,27 +112,23 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     if (first_query >= s.queries) {
         return;
     }
-    const int down = int(simdgroup) / ACROSS;
-    const int across = int(simdgroup) % ACROSS;
+    const SimdPlace place = simd_place<ACROSS>(simdgroup, lane);
     const uint head = group.y;
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
-    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
-    const int simd_query = first_query + down * simd_rows;
+    const int simd_query = first_query + place.down * simd_rows;
     device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
     device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
     RowBlocks<T, simd_blocks, TALL> queries;
     queries.load(
-        q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, s.queries - simd_query, DIM, dim_blocks,
+        q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, s.queries - simd_query, DIM, place.dims,
         reinterpret_cast<threadgroup T *>(scratch), lane);
     SumBlocks<simd_blocks, TALL> sums;
     sums.clear();
 
     // One of each 8 rows, which several lanes share: each lane adds its columns to its `total`.
-    const LanePosition position = lane_position(ACROSS, across, lane);
-    threadgroup float *row_strips = reinterpret_cast<threadgroup float *>(strips) + down * ACROSS * strip;
-    threadgroup float *simd_factors = factors + down * simd_rows;
+    threadgroup float *row_strips = reinterpret_cast<threadgroup float *>(strips) + place.down * ACROSS * strip;
+    threadgroup float *simd_factors = factors + place.down * simd_rows;
     float largest[TALL];
     float total[TALL];
     UNROLLED
@@ -151,7 +147,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         load_rows<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (simd_any(attends_any)) {
-            multiply_rows<T, simd_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, dim_blocks);
+            multiply_rows<T, simd_blocks, KEYS, pitch>(row_strips + place.across * strip, queries, tile, place.dims);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until k's tile was read and the partial scores written
         const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(
@@ -162,12 +158,12 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
             const bool all_count = all_attend(a, s, {simd_query, simd_query + simd_rows}, {key, key + KEYS});
             UNROLLED
             for (int high = 0; high < TALL; high += 1) {
-                const int row = high * 8 + position.row;
+                const int row = high * 8 + place.lane.row;
                 threadgroup float *row_scores = row_strips + row * strip_pitch(KEYS);
                 const float factor = probabilities<T, ACROSS, KEYS, strip>(
-                    a, pairs, {all_count, simd_query + row, key, position.column}, row_scores, largest[high],
+                    a, pairs, {all_count, simd_query + row, key, place.lane.column}, row_scores, largest[high],
                     total[high]);
-                if (position.column == 0) {
+                if (place.lane.column == 0) {
                     simd_factors[row] = factor;
                 }
             }
@@ -176,26 +172,26 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 
         if (simd_any(attends_any)) {
             if (simd_any(simd_factors[lane % simd_rows] != 1.0f)) {
-                sums.change_elements(RowFactors{simd_factors}, value_blocks, scratch, lane);
+                sums.change_elements(RowFactors{simd_factors}, place.values, scratch, lane);
             }
         }
         if (any_nonfinite<simdgroups>(nonfinite_values, lane)) {
             without_nonfinite<T, KEYS, pitch, threads>(
-                sums, attends_any, row_strips, tile, VALUE_DIM, value_blocks, scratch, thread_index);
+                sums, attends_any, row_strips, tile, VALUE_DIM, place.values, scratch, thread_index);
         }
         if (simd_any(attends_any)) {
-            sums.template add<T, KEYS, pitch>(row_strips, tile, value_blocks);
+            sums.template add<T, KEYS, pitch>(row_strips, tile, place.values);
         }
     }
 
     threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the factors were read
     UNROLLED
     for (int high = 0; high < TALL; high += 1) {
-        const int row = high * 8 + position.row;
+        const int row = high * 8 + place.lane.row;
         float row_total = lanes_sum<lanes_of_row(ACROSS)>(total[high]);
         float row_largest = largest[high];
         const float factor = add_sink(a, sinks, head, row_largest, row_total);
-        if (position.column == 0) {
+        if (place.lane.column == 0) {
             simd_factors[row] = row_total == 0.0f ? 0.0f : factor / row_total;
             if (has(ATTENTION_OPTION_LOG_SUM_EXP) && simd_query + row < s.queries) {
                 store_log_sum_exp(
@@ -206,7 +202,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     threadgroup_barrier(mem_flags::mem_threadgroup);
     sums.store(
         out + row_offset(a.out, s.batch, head, s.query_start + simd_query), a.out, s.queries - simd_query, VALUE_DIM,
-        value_blocks, simd_factors, scratch, lane);
+        place.values, simd_factors, scratch, lane);
 }
 
 #define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS, TALL)                                                                    \

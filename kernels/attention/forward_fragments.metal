@@ -87,13 +87,12 @@ template <typename T, typename F, int WIDTH, int DOWN, int KEYS>
     threadgroup F *v_tile = k_tile + parts * KEYS * pitch;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries come first: in causal attention they have the most keys.
-    const TileOfHead place_in_grid = tile_of_head(group, groups, s.keys * long(DIM + VALUE_DIM) * long(sizeof(T)));
-    const int first_query = (int(groups.x) - 1 - place_in_grid.tile) * DOWN * TALL_ROWS;
+    const QueriesOfHead queries_of_group = queries_of_head<T>(s, group, groups, DOWN * TALL_ROWS);
+    const int first_query = queries_of_group.first;
     if (first_query >= s.queries) {
         return;
     }
-    const uint head = uint(place_in_grid.head);
+    const uint head = queries_of_group.head;
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
     const Blocks dim_blocks = blocks_of(DIM, 1, 0);
     const Blocks value_blocks = blocks_of(VALUE_DIM, 1, 0);
@@ -112,35 +111,25 @@ template <typename T, typename F, int WIDTH, int DOWN, int KEYS>
 
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * TALL_ROWS, s.queries) - 1);
     const Interval simd_range = keys_of(a, s, simd_query, min(simd_query + TALL_ROWS, s.queries) - 1);
-    typedef TilesAhead<T, F, KEYS, WIDTH, threads> Ahead;
-    Ahead ahead;
+    TwoTiles<T, F, KEYS, WIDTH, threads, reads_ahead> tiles;
     const int first_key = range.first / 2 * 2;
-    if (reads_ahead && Ahead::suffice(range.end - first_key, DIM, VALUE_DIM)) {
-        ahead.read(keys + first_key * a.k.row, a.k, values + first_key * a.v.row, a.v, thread_index);
-    }
+    tiles.read_ahead(
+        keys + first_key * a.k.row, a.k, values + first_key * a.v.row, a.v, range.end - first_key, thread_index);
     for (int key = first_key; key < range.end; key += KEYS) {
         // The condition is the same in all lanes. simd_any is evaluated again at each use, for the reason given in
         // forward.metal.
         const bool attends_any = simd_query < s.queries && key < simd_range.end && key + KEYS > simd_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
-        NonfiniteTiles nonfinite;
-        if (reads_ahead && Ahead::suffice(range.end - key, DIM, VALUE_DIM)) {
-            nonfinite.first = ahead.first.write(k_tile, thread_index);
-            nonfinite.second = ahead.second.write(v_tile, thread_index);
-        } else {
-            nonfinite = load_two_tiles<T, F, KEYS, WIDTH, threads>(
-                k_tile, keys + key * a.k.row, a.k, DIM, v_tile, values + key * a.v.row, a.v, VALUE_DIM, range.end - key,
-                false, thread_index);
-        }
+        const NonfiniteTiles nonfinite = tiles.write(
+            k_tile, keys + key * a.k.row, a.k, v_tile, values + key * a.v.row, a.v, range.end - key, false,
+            thread_index);
         if (parts > 1) {
             report_nonfinite(nonfinite_keys, nonfinite.first, simdgroup, lane);
         }
         report_nonfinite(nonfinite_values, nonfinite.second, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const int next = key + KEYS;
-        if (reads_ahead && Ahead::suffice(range.end - next, DIM, VALUE_DIM)) {
-            ahead.read(keys + next * a.k.row, a.k, values + next * a.v.row, a.v, thread_index);
-        }
+        tiles.read_ahead(keys + next * a.k.row, a.k, values + next * a.v.row, a.v, range.end - next, thread_index);
 
         Factors<F, parts, KEYS / 8> weights;
         if (simd_any(attends_any)) {

@@ -106,6 +106,18 @@ inline TileOfHead tile_of_head(uint3 group, uint3 groups, long bytes_of_head) {
     return {place / heads, first + place % heads};
 }
 
+// The head and the first query of a threadgroup that computes `rows` queries. The last queries come first: in causal
+// attention they have the most keys.
+struct QueriesOfHead {
+    uint head;
+    int first;
+};
+
+template <typename T> inline QueriesOfHead queries_of_head(Sequence s, uint3 group, uint3 groups, int rows) {
+    const TileOfHead place = tile_of_head(group, groups, s.keys * long(DIM + VALUE_DIM) * long(sizeof(T)));
+    return {uint(place.head), (int(groups.x) - 1 - place.tile) * rows};
+}
+
 // rows[row] = factors[…] · sums[row], for rows in bounds. A lane has one factor for each of its two rows.
 template <typename T, int COUNT>
 inline void store_fragments(

@@ -76,13 +76,9 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     threadgroup T *v_tile = k_tile + KEYS * pitch;
     threadgroup T *scratch = reinterpret_cast<threadgroup T *>(scratches + simdgroup * 64);
 
-    const int down = int(simdgroup) / ACROSS;
-    const int across = int(simdgroup) % ACROSS;
-    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
-    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
-    const LanePosition position = lane_position(ACROSS, across, lane);
-    threadgroup float *row_scores = score_strips + down * ACROSS * strip;
-    threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
+    const SimdPlace place = simd_place<ACROSS>(simdgroup, lane);
+    threadgroup float *row_scores = score_strips + place.down * ACROSS * strip;
+    threadgroup float *row_grads = grad_strips + place.down * ACROSS * strip;
     float2 sums[iterations];
     UNROLLED
     for (int iteration = 0; iteration < iterations; iteration += 1) {
@@ -99,15 +95,15 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
             has(ATTENTION_OPTION_PACKED) ? Interval{0, int(a.sequences)} : Interval{batch, batch + 1};
         for (int head = heads.first; head < heads.end; head += 1) {
             for (int query_tile = query_tiles.first; query_tile < query_tiles.end; query_tile += 1) {
-                const int simd_query = query_tile * rows + down * 8;
+                const int simd_query = query_tile * rows + place.down * 8;
                 const int rows_left = int(a.queries) - simd_query;
                 RowBlocks<T, simd_blocks> queries;
                 RowBlocks<T, simd_blocks> grads;
                 queries.load(
-                    q + row_offset(a.q, batch, head, simd_query), a.q, rows_left, DIM, dim_blocks, scratch, lane);
+                    q + row_offset(a.q, batch, head, simd_query), a.q, rows_left, DIM, place.dims, scratch, lane);
                 grads.load(
                     grad_out + row_offset(a.grad_out, batch, head, simd_query), a.grad_out, rows_left, VALUE_DIM,
-                    value_blocks, scratch, lane);
+                    place.values, scratch, lane);
                 for (int key_tile = key_tiles.first; key_tile < key_tiles.end; key_tile += 1) {
                     const int key = key_tile * KEYS;
                     const int left = int(a.keys) - key;
@@ -122,12 +118,13 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                         v_tile, v + row_offset(a.v, batch, head / a.group, key), a.v, left, VALUE_DIM, thread_index);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
                     multiply_rows<T, simd_blocks, KEYS, pitch>(
-                        row_scores + across * strip, queries, k_tile, dim_blocks);
-                    multiply_rows<T, simd_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, value_blocks);
+                        row_scores + place.across * strip, queries, k_tile, place.dims);
+                    multiply_rows<T, simd_blocks, KEYS, pitch>(
+                        row_grads + place.across * strip, grads, v_tile, place.values);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
                     for (int index = in_batch.first; index < in_batch.end; index += 1) {
                         const Sequence s = sequence_of(a, sequences, uint(index));
-                        const int i = simd_query + position.row - s.query_start;
+                        const int i = simd_query + place.lane.row - s.query_start;
                         if (uint(i) >= uint(s.queries)) {
                             continue;
                         }
@@ -135,9 +132,9 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                         const RowSums row = row_sums(a, s, uint(head), i, log_sum_exp, log_sum_exp_low, delta);
                         UNROLLED
                         for (int iteration = 0; iteration < iterations; iteration += 1) {
-                            const int column = position.column + iteration * lane_step(ACROSS);
+                            const int column = place.lane.column + iteration * lane_step(ACROSS);
                             if (column < KEYS) {
-                                const int at = position.row * strip_pitch(KEYS) + column;
+                                const int at = place.lane.row * strip_pitch(KEYS) + column;
                                 const float2 products = summed<ACROSS, strip>(row_scores, at);
                                 const float2 grads_here = summed<ACROSS, strip>(row_grads, at);
                                 sums[iteration] +=
@@ -153,9 +150,9 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     threadgroup_barrier(mem_flags::mem_threadgroup);
     UNROLLED
     for (int iteration = 0; iteration < iterations; iteration += 1) {
-        const int column = position.column + iteration * lane_step(ACROSS);
+        const int column = place.lane.column + iteration * lane_step(ACROSS);
         if (column < KEYS) {
-            write_pair(row_scores, position.row * strip_pitch(KEYS) + column, sums[iteration]);
+            write_pair(row_scores, place.lane.row * strip_pitch(KEYS) + column, sums[iteration]);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);

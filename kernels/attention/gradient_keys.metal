@@ -52,30 +52,26 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
     if (first_key >= s.keys) {
         return;
     }
-    const int down = int(simdgroup) / ACROSS;
-    const int across = int(simdgroup) % ACROSS;
-    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
-    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
-    const int simd_key = first_key + down * simd_rows;
+    const SimdPlace place = simd_place<ACROSS>(simdgroup, lane);
+    const int simd_key = first_key + place.down * simd_rows;
     const int rows_left = s.keys - simd_key;
 
     RowBlocks<T, simd_blocks, TALL> keys;
     RowBlocks<T, simd_blocks, TALL> values;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
     keys.load(
-        k + row_offset(a.k, s.batch, group.y, s.key_start + simd_key), a.k, rows_left, DIM, dim_blocks, scratch_rows,
+        k + row_offset(a.k, s.batch, group.y, s.key_start + simd_key), a.k, rows_left, DIM, place.dims, scratch_rows,
         lane);
     values.load(
-        v + row_offset(a.v, s.batch, group.y, s.key_start + simd_key), a.v, rows_left, VALUE_DIM, value_blocks,
+        v + row_offset(a.v, s.batch, group.y, s.key_start + simd_key), a.v, rows_left, VALUE_DIM, place.values,
         scratch_rows, lane);
     SumBlocks<simd_blocks, TALL> key_sums;
     SumBlocks<simd_blocks, TALL> value_sums;
     key_sums.clear();
     value_sums.clear();
 
-    const LanePosition position = lane_position(ACROSS, across, lane);
-    threadgroup float *row_scores = score_strips + down * ACROSS * strip;
-    threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
+    threadgroup float *row_scores = score_strips + place.down * ACROSS * strip;
+    threadgroup float *row_grads = grad_strips + place.down * ACROSS * strip;
 
     const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * simd_rows, s.keys) - 1);
     for (uint head = group.y * uint(a.group); head < (group.y + 1) * uint(a.group); head += 1) {
@@ -95,15 +91,16 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
                 rows[row] = row_sums(a, s, head, query + row, log_sum_exp, log_sum_exp_low, delta);
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            multiply_rows<T, simd_blocks, QUERIES, pitch>(row_scores + across * strip, keys, q_tile, dim_blocks);
-            multiply_rows<T, simd_blocks, QUERIES, pitch>(row_grads + across * strip, values, grad_tile, value_blocks);
+            multiply_rows<T, simd_blocks, QUERIES, pitch>(row_scores + place.across * strip, keys, q_tile, place.dims);
+            multiply_rows<T, simd_blocks, QUERIES, pitch>(
+                row_grads + place.across * strip, values, grad_tile, place.values);
             threadgroup_barrier(mem_flags::mem_threadgroup);
 
             const bool all_count = all_attend(a, s, {query, query + QUERIES}, {simd_key, simd_key + simd_rows});
             UNROLLED
             for (int high = 0; high < TALL; high += 1) {
-                const int simd_row = high * 8 + position.row;
-                for (int column = position.column; column < QUERIES; column += lane_step(ACROSS)) {
+                const int simd_row = high * 8 + place.lane.row;
+                for (int column = place.lane.column; column < QUERIES; column += lane_step(ACROSS)) {
                     const int at = simd_row * strip_pitch(QUERIES) + column;
                     const float2 products = summed<ACROSS, strip>(row_scores, at);
                     const float2 grad = summed<ACROSS, strip>(row_grads, at);
@@ -125,22 +122,22 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
             threadgroup_barrier(mem_flags::mem_threadgroup);
             if (any_nonfinite<simdgroups>(nonfinite_grads, lane)) {
                 without_nonfinite<T, QUERIES, pitch, threads>(
-                    value_sums, true, row_scores, grad_tile, VALUE_DIM, value_blocks, scratch, thread_index);
+                    value_sums, true, row_scores, grad_tile, VALUE_DIM, place.values, scratch, thread_index);
             }
             if (any_nonfinite<simdgroups>(nonfinite_queries, lane)) {
                 without_nonfinite<T, QUERIES, pitch, threads>(
-                    key_sums, true, row_grads, q_tile, DIM, dim_blocks, scratch, thread_index);
+                    key_sums, true, row_grads, q_tile, DIM, place.dims, scratch, thread_index);
             }
-            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, value_blocks);
-            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, dim_blocks);
+            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, place.values);
+            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, place.dims);
         }
     }
     key_sums.store(
-        grad_k + row_offset(a.grad_k, s.batch, group.y, s.key_start + simd_key), a.grad_k, rows_left, DIM, dim_blocks,
+        grad_k + row_offset(a.grad_k, s.batch, group.y, s.key_start + simd_key), a.grad_k, rows_left, DIM, place.dims,
         nullptr, scratch, lane);
     value_sums.store(
         grad_v + row_offset(a.grad_v, s.batch, group.y, s.key_start + simd_key), a.grad_v, rows_left, VALUE_DIM,
-        value_blocks, nullptr, scratch, lane);
+        place.values, nullptr, scratch, lane);
 }
 
 #define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES, TALL)                                                        \

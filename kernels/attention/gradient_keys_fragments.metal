@@ -151,37 +151,26 @@ template <typename T, typename F, int WIDTH, int DOWN, int QUERIES, int TEAM>
         const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
         device const T *queries = q + row_offset(a.q, s.batch, head, s.query_start);
         device const T *grads = grad_out + row_offset(a.grad_out, s.batch, head, s.query_start);
-        typedef TilesAhead<T, F, QUERIES, WIDTH, threads> Ahead;
-        Ahead ahead;
-        if (reads_ahead && Ahead::suffice(range.end - first_query, DIM, VALUE_DIM)) {
-            ahead.read(
-                queries + first_query * a.q.row, a.q, grads + first_query * a.grad_out.row, a.grad_out, thread_index);
-        }
+        TwoTiles<T, F, QUERIES, WIDTH, threads, reads_ahead> tiles;
+        tiles.read_ahead(
+            queries + first_query * a.q.row, a.q, grads + first_query * a.grad_out.row, a.grad_out,
+            range.end - first_query, thread_index);
         for (int query = first_query; query < range.end; query += QUERIES) {
             device const T *tile_queries = queries + query * a.q.row;
             device const T *tile_grads = grads + query * a.grad_out.row;
             const int queries_left = range.end - query;
             threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
-            NonfiniteTiles nonfinite;
-            if (reads_ahead && Ahead::suffice(queries_left, DIM, VALUE_DIM)) {
-                nonfinite.first = ahead.first.write(q_tile, thread_index);
-                nonfinite.second = ahead.second.write(grad_tile, thread_index);
-            } else {
-                nonfinite = load_two_tiles<T, F, QUERIES, WIDTH, threads>(
-                    q_tile, tile_queries, a.q, DIM, grad_tile, tile_grads, a.grad_out, VALUE_DIM, queries_left,
-                    TEAM == 2, thread_index);
-            }
+            const NonfiniteTiles nonfinite = tiles.write(
+                q_tile, tile_queries, a.q, grad_tile, tile_grads, a.grad_out, queries_left, TEAM == 2, thread_index);
             report_nonfinite(nonfinite_queries, nonfinite.first, simdgroup, lane);
             report_nonfinite(nonfinite_grads, nonfinite.second, simdgroup, lane);
             for (int row = int(thread_index); row < QUERIES; row += threads) {
                 rows[row] = row_sums(a, s, head, query + row, log_sum_exp, log_sum_exp_low, delta);
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            if (reads_ahead && Ahead::suffice(queries_left - QUERIES, DIM, VALUE_DIM)) {
-                ahead.read(
-                    tile_queries + QUERIES * a.q.row, a.q, tile_grads + QUERIES * a.grad_out.row, a.grad_out,
-                    thread_index);
-            }
+            tiles.read_ahead(
+                tile_queries + QUERIES * a.q.row, a.q, tile_grads + QUERIES * a.grad_out.row, a.grad_out,
+                queries_left - QUERIES, thread_index);
 
             Sums products[task_count][2][QUERIES / 8];
             UNROLLED

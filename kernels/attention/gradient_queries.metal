@@ -50,13 +50,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     if (first_query >= s.queries) {
         return;
     }
-    const int down = int(simdgroup) / ACROSS;
-    const int across = int(simdgroup) % ACROSS;
+    const SimdPlace place = simd_place<ACROSS>(simdgroup, lane);
     const uint head = group.y;
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
-    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
-    const int simd_query = first_query + down * simd_rows;
+    const int simd_query = first_query + place.down * simd_rows;
     const int rows_left = s.queries - simd_query;
     device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
     device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
@@ -65,22 +62,21 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     RowBlocks<T, simd_blocks, TALL> grads;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
     queries.load(
-        q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, rows_left, DIM, dim_blocks, scratch_rows,
+        q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, rows_left, DIM, place.dims, scratch_rows,
         lane);
     grads.load(
         grad_out + row_offset(a.grad_out, s.batch, head, s.query_start + simd_query), a.grad_out, rows_left, VALUE_DIM,
-        value_blocks, scratch_rows, lane);
+        place.values, scratch_rows, lane);
     SumBlocks<simd_blocks, TALL> sums;
     sums.clear();
 
-    const LanePosition position = lane_position(ACROSS, across, lane);
     RowSums row[TALL];
     UNROLLED
     for (int high = 0; high < TALL; high += 1) {
-        row[high] = row_sums(a, s, head, simd_query + high * 8 + position.row, log_sum_exp, log_sum_exp_low, delta);
+        row[high] = row_sums(a, s, head, simd_query + high * 8 + place.lane.row, log_sum_exp, log_sum_exp_low, delta);
     }
-    threadgroup float *row_scores = score_strips + down * ACROSS * strip;
-    threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
+    threadgroup float *row_scores = score_strips + place.down * ACROSS * strip;
+    threadgroup float *row_grads = grad_strips + place.down * ACROSS * strip;
 
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * simd_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
@@ -91,16 +87,16 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
             v_tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        multiply_rows<T, simd_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, dim_blocks);
-        multiply_rows<T, simd_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, value_blocks);
+        multiply_rows<T, simd_blocks, KEYS, pitch>(row_scores + place.across * strip, queries, k_tile, place.dims);
+        multiply_rows<T, simd_blocks, KEYS, pitch>(row_grads + place.across * strip, grads, v_tile, place.values);
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         const bool all_count = all_attend(a, s, {simd_query, simd_query + simd_rows}, {key, key + KEYS});
         UNROLLED
         for (int high = 0; high < TALL; high += 1) {
-            const int simd_row = high * 8 + position.row;
+            const int simd_row = high * 8 + place.lane.row;
             const int query = simd_query + simd_row;
-            for (int column = position.column; column < KEYS; column += lane_step(ACROSS)) {
+            for (int column = place.lane.column; column < KEYS; column += lane_step(ACROSS)) {
                 const int at = simd_row * strip_pitch(KEYS) + column;
                 const float2 products = summed<ACROSS, strip>(row_scores, at);
                 const float2 grad = summed<ACROSS, strip>(row_grads, at);
@@ -116,12 +112,12 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (any_nonfinite<simdgroups>(nonfinite_values, lane)) {
             without_nonfinite<T, KEYS, pitch, threads>(
-                sums, true, row_scores, k_tile, DIM, dim_blocks, scratch, thread_index);
+                sums, true, row_scores, k_tile, DIM, place.dims, scratch, thread_index);
         }
-        sums.template add<T, KEYS, pitch>(row_scores, k_tile, dim_blocks);
+        sums.template add<T, KEYS, pitch>(row_scores, k_tile, place.dims);
     }
     sums.store(
-        grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + simd_query), a.grad_q, rows_left, DIM, dim_blocks,
+        grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + simd_query), a.grad_q, rows_left, DIM, place.dims,
         nullptr, scratch, lane);
 }
 

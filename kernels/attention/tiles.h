@@ -212,6 +212,22 @@ template <typename T, int COLUMNS, int PITCH> struct NonfiniteSums {
     }
 };
 
+// rows[row] = sums[row], times factors[row] unless null, for SumBlocks::store.
+template <typename T> struct StoredSums {
+    device T *rows;
+    long row_pitch;
+    long column_pitch;
+    int rows_left;
+    int dim;
+    threadgroup const float *factors;
+
+    void apply(threadgroup float *sum, int row, int column) const thread {
+        if (row < rows_left && column < dim) {
+            rows[row * row_pitch + column * column_pitch] = T(factors ? *sum * factors[row] : *sum);
+        }
+    }
+};
+
 // Rows of sums in registers: the SIMD-group's blocks of 8 · TALL rows of a result.
 template <int COUNT, int TALL = 1> struct SumBlocks {
     Sums at[TALL][COUNT];
@@ -255,23 +271,7 @@ template <int COUNT, int TALL = 1> struct SumBlocks {
     // Applies `change` to each element, which is copied to `scratch` and back.
     template <typename Change>
     inline void change_elements(Change change, Blocks blocks, threadgroup float *scratch, uint lane) thread {
-        UNROLLED
-        for (int high = 0; high < TALL; high += 1) {
-            UNROLLED
-            for (int block = 0; block < COUNT; block += 1) {
-                if (block >= blocks.count) {
-                    break;
-                }
-                simdgroup_store(at[high][block], scratch, 8);
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-                for (int element = int(lane); element < 64; element += 32) {
-                    change.apply(scratch + element, high * 8 + element / 8, (blocks.first + block) * 8 + element % 8);
-                }
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-                simdgroup_load(at[high][block], scratch, 8);
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-            }
-        }
+        apply_to_elements<true>(change, blocks, scratch, lane);
     }
 
     // rows[row] = sums[row], times factors[row] unless null, for rows in bounds.
@@ -285,6 +285,13 @@ template <int COUNT, int TALL = 1> struct SumBlocks {
         threadgroup const float *factors,
         threadgroup float *scratch,
         uint lane) thread {
+        const StoredSums<T> stored = {rows, operand.row, operand.column, rows_left, int(dim), factors};
+        apply_to_elements<false>(stored, blocks, scratch, lane);
+    }
+
+  private:
+    template <bool CHANGES, typename Apply>
+    inline void apply_to_elements(Apply each, Blocks blocks, threadgroup float *scratch, uint lane) thread {
         UNROLLED
         for (int high = 0; high < TALL; high += 1) {
             UNROLLED
@@ -295,14 +302,13 @@ template <int COUNT, int TALL = 1> struct SumBlocks {
                 simdgroup_store(at[high][block], scratch, 8);
                 simdgroup_barrier(mem_flags::mem_threadgroup);
                 for (int element = int(lane); element < 64; element += 32) {
-                    const int row = high * 8 + element / 8;
-                    const int column = (blocks.first + block) * 8 + element % 8;
-                    if (row < rows_left && column < int(dim)) {
-                        const float sum = factors ? scratch[element] * factors[row] : scratch[element];
-                        rows[row * operand.row + column * operand.column] = T(sum);
-                    }
+                    each.apply(scratch + element, high * 8 + element / 8, (blocks.first + block) * 8 + element % 8);
                 }
                 simdgroup_barrier(mem_flags::mem_threadgroup);
+                if (CHANGES) {
+                    simdgroup_load(at[high][block], scratch, 8);
+                    simdgroup_barrier(mem_flags::mem_threadgroup);
+                }
             }
         }
     }
@@ -342,6 +348,22 @@ constexpr int lane_iterations(int across, int columns) { return (columns + lane_
 inline LanePosition lane_position(int all_across, int across, uint lane) {
     const int lanes = lanes_of_row(all_across);
     return {across * (8 / all_across) + int(lane) / lanes, int(lane) % lanes * 2};
+}
+
+// The place of a SIMD-group in the grid of DOWN x ACROSS, its blocks of D and E, and the place of a lane.
+struct SimdPlace {
+    int down;
+    int across;
+    Blocks dims;
+    Blocks values;
+    LanePosition lane;
+};
+
+template <int ACROSS> inline SimdPlace simd_place(uint simdgroup, uint lane) {
+    const int across = int(simdgroup) % ACROSS;
+    return {
+        int(simdgroup) / ACROSS, across, blocks_of(DIM, ACROSS, across), blocks_of(VALUE_DIM, ACROSS, across),
+        lane_position(ACROSS, across, lane)};
 }
 
 // Records whether a thread of this SIMD-group read NaN or infinity. After a barrier, `any_nonfinite` returns whether

@@ -5,21 +5,19 @@
 #include "matmul/transpose.h"
 #include "slices.h"
 #include "streamed.h"
+#include "tuning.h"
 
 #include <algorithm>
 
 namespace orchard {
 
-// Slices of at most `longest_short` elements are computed in blocks of about `short_elements` elements, which stay in
-// the L1 cache. A block is a multiple of `short_unit` slices, which is a multiple of a vector's lanes.
-constexpr int64_t longest_short = 256, short_unit = 16, short_elements = 4096, most_short_slices = 256;
-static_assert(longest_short * short_unit <= short_elements, "a unit of the longest slices fits in a block");
+using tuning::slices::longest_short, tuning::slices::short_unit, tuning::slices::short_elements;
+using tuning::slices::most_short_slices;
 
-// Whether slices are computed in blocks. If the length is a whole number of units of `sum_lanes` elements (lanes.h),
-// loops have no remainder: all but the shortest of such slices are as fast one after the other.
+// Whether slices are computed in blocks.
 inline bool are_short(int64_t length, int64_t count) {
-  constexpr int64_t unit = 32, fast_from = 128;
-  return length > 0 && length <= longest_short && (length < fast_from || length % unit != 0) && count >= short_unit;
+  const bool is_fast = length >= tuning::slices::fast_from && length % tuning::slices::whole_unit == 0;
+  return length > 0 && length <= longest_short && !is_fast && count >= short_unit;
 }
 
 // The number of slices of a block; depends on their length only.

@@ -4,16 +4,14 @@
 
 #include "dtypes.h"
 #include "elementwise/stream.h"
+#include "tuning.h"
 
 #include <algorithm>
 #include <cstring>
 
 namespace orchard {
 
-// Results of at least this many bytes are written with nontemporal stores.
-constexpr int64_t streamed_bytes = 16 << 20;
-
-inline bool is_streamed(int64_t bytes) { return bytes >= streamed_bytes && streams().copy; }
+inline bool is_streamed(int64_t bytes) { return bytes >= tuning::streams::streamed_bytes && streams().copy; }
 
 namespace ORCHARD_ISA {
 

@@ -33,7 +33,6 @@ const common = {
 
 /** Files in the copied folders that only a clone needs. */
 const forContributors = [
-  "kernels/.clang-format",
   ...[
     "decisions",
     "adding-an-operation.md",
@@ -69,6 +68,7 @@ export async function stageMain(folder: string): Promise<void> {
   await vendorPackages(folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
   await Bun.write(join(folder, "src", "kernels.json"), packedKernels(join(folder, "kernels")));
+  await rm(join(folder, "kernels"), { recursive: true }); // the library reads their texts in kernels.json
   await bundleLibrary(folder);
   await removeUnused(folder);
   await linkDocuments(folder, repositoryPage());

@@ -5,6 +5,7 @@ import { generatedHeaders } from "../backend/metal/launch.ts";
 import { createLibrary } from "../backend/metal/pipeline.ts";
 import { isAboutSource } from "../backend/metal/report.ts";
 import { ArgumentError, KernelCompileError } from "../core/errors.ts";
+import { packaged } from "../core/packaged.ts";
 import { packageRoot } from "../core/paths.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 // These modules define the enumerations and structs that kernels include.
@@ -110,24 +111,31 @@ const ownHeader = /^(metal_\w+|simd\/\w+\.h)$/;
 
 /**
  * Reads a file and, recursively, the files it includes from its folder, `folders` and `kernels/`. Those `#include`
- * lines are rewritten to the resolved path, so that each file has one name. Unresolved includes are left to the
- * compiler.
+ * lines are rewritten to the resolved path, so that each file has one name. The package has no `kernels/`: its
+ * JavaScript contains their texts, which keep their names. Unresolved includes are left to the compiler.
  */
 export function includedTexts(path: string, folders: readonly string[] = []): Texts {
   const headers: Record<string, string> = {};
   const files: string[] = [];
   const generated = new Map(generatedHeaders().map(({ name, text }) => [name, text]));
   const search = [...folders.map((folder) => resolve(folder)), join(packageRoot, "kernels")];
-  const read = (file: string): string =>
-    readFileSync(file, "utf8").replace(
+  const read = (file: string): string => resolved(readFileSync(file, "utf8"), dirname(file));
+  const resolved = (source: string, folder?: string): string =>
+    source.replace(
       /^(\s*#\s*(?:include|import)\s*)(?:"([^"]+)"|<([^>]+)>)/gm,
       (line, start: string, quoted: string | undefined, angled: string | undefined) => {
         const name = quoted ?? angled!;
         if (generated.has(name)) headers[name] = generated.get(name)!;
         if (generated.has(name) || ownHeader.test(name)) return line;
-        const places = quoted === undefined ? search : [dirname(file), ...search];
-        const found = places.map((folder) => join(folder, name)).find(isFile);
-        if (!found) return line;
+        const places = quoted === undefined || folder === undefined ? search : [folder, ...search];
+        const found = places.map((place) => join(place, name)).find(isFile);
+        if (!found) {
+          const text = packaged?.kernels()[name];
+          if (text === undefined || name in headers) return line;
+          headers[name] = text; // before it is read, since a file may include itself
+          headers[name] = resolved(text);
+          return line;
+        }
         const real = realpathSync(found);
         const known = nameOf(real);
         if (!files.includes(real)) {

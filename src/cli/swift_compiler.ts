@@ -22,6 +22,8 @@ const asked = ["CommonCrypto", "Darwin", "os"];
 /** Modules that are named `Orchard…` here. They exist only in modules that import them outside of `#if`. */
 const aliased = [...asked, "SwiftUI"];
 
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
 /** Apple's modules that are always available here. */
 const apple = [
   "Accelerate",
@@ -121,6 +123,105 @@ folder == "" { folder = $0 }
 { while (index($0 "/", folder "/") != 1) sub(/\/[^\/]*$/, "", folder) }
 END { print folder }`;
 
+/** Reads the words: the list of sources, the modules that they import, and whether the module is left out. */
+const readingWords = `names=
+list=
+empty=
+previous=
+for word; do
+  [ "$previous" = -module-name ] && case " $${emptyModules} " in *" $word "*) empty=yes ;; esac
+  previous=$word
+  case $word in
+    @*/sources)
+      list=\${word#@}
+      if xargs grep -qs '^ *import XCTest' < "$list"; then
+        for module in Metal QuartzCore; do set -- "$@" -Xfrontend -import-module -Xfrontend $module; done
+      fi
+      names="$names $(xargs awk ${quoted(unasked)} < "$list")"
+      ;;
+    *.swift) [ -f "$word" ] && names="$names $(awk ${quoted(unasked)} "$word")" ;;
+  esac
+done
+`;
+
+/** Adds the modules that the sources' imports need, and finds out whether they run only on Apple's systems. */
+const addingModules = `darwin=
+only=
+for name in $(printf '%s\\n' $names | sort -u); do
+  darwin=
+  for module in OrchardDarwin OrchardCoreFoundation CoreGraphics; do
+    darwin="$darwin -Xfrontend -import-module -Xfrontend $module"
+  done
+  case $name in
+    guarded) continue ;;
+    ${aliased.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;
+  esac
+  only=$list
+done
+`;
+
+/** Finds out why the compiler must read copies of the sources. */
+const reasonsToCopy = (tool: string): string => `mac=
+objc=
+shaders=
+[ -n "$list" ] || empty=
+[ -z "$empty" ] || only=
+if [ -n "$only" ]; then
+  xargs awk ${quoted(asksForMac)} < "$list" && mac=yes
+  xargs grep -qs -e '@objc' -e '@nonobjc' < "$list" && objc=yes
+  if ! grep -q resource_bundle_accessor "$list" && xargs grep -qs 'Bundle\\.module' < "$list"; then
+    folder=$(xargs -n 1 dirname < "$list" | awk ${quoted(common)})
+    [ -n "$(find "$folder" -name '*.metal' -print -quit)" ] && shaders=$folder
+  fi
+fi
+tool=
+[ -n "$list" ] && xargs grep -qs '${appleTool}' < "$list" && tool=${quoted(tool)}
+`;
+
+const writingCopies = `copies=\${list%/*}/orchard-mac
+write_copies() {
+  mkdir -p "$copies"
+  xargs printf '%s\\n' < "$list" > "$copies/names"
+  count=0
+  while IFS= read -r file; do
+    awk -v mac="$mac" -v classes="$1" -v tool="$tool" -v empty="$empty" \\
+      ${quoted(forMac)} "$file" > "$copies/$count.swift"
+    if [ -n "$shaders" ] && [ $count = 0 ]; then
+      printf '\\nimport Foundation\\nextension Foundation.Bundle { static let module = Bundle(path: "%s")! }\\n' \\
+        "$shaders" >> "$copies/$count.swift"
+    fi
+    [ $count = 0 ] || printf ,
+    printf '{"type":"file","name":"%s","external-contents":"%s"}' "$file" "$copies/$count.swift"
+    count=$((count + 1))
+  done < "$copies/names" > "$copies/roots"
+  printf '{"version":0,"use-external-names":false,"roots":[%s]}' "$(cat "$copies/roots")" > "$copies/overlay.yaml"
+}
+`;
+
+const compiling = (swiftc: string): string => `overlaid=
+if [ -n "$mac$objc$shaders$tool$empty" ]; then
+  write_copies ''
+  overlaid=yes
+  set -- "$@" -vfsoverlay "$copies/overlay.yaml"
+fi
+if [ -n "$only" ] && xargs grep -qs -e '<.*: *AnyObject' -e 'associatedtype .*: *AnyObject' < "$list"; then
+  printed=$(${quoted(swiftc)} "$@" $darwin 2>&1)
+  status=$?
+  again=
+  case $status$printed in
+    0*) ;;
+    *"be a class type"*|*"conform to 'AnyObject'"*|*"not conform to protocol"*) again=yes ;;
+  esac
+  if [ -z "$again" ]; then
+    [ -z "$printed" ] || printf '%s\\n' "$printed"
+    exit $status
+  fi
+  write_copies yes
+  [ -n "$overlaid" ] || set -- "$@" -vfsoverlay "$copies/overlay.yaml"
+fi
+exec ${quoted(swiftc)} "$@" $darwin
+`;
+
 /**
  * On a Mac, files that import XCTest also see Metal and QuartzCore, because XCTest imports AppKit, which imports both.
  * Here, modules whose files import XCTest import them too.
@@ -148,94 +249,8 @@ END { print folder }`;
  * SwiftPM links all tests of a package into one program. Modules that `swift test` leaves out are compiled from empty
  * copies, so that the other tests run.
  */
-const script = (swiftc: string, tool: string): string => `#!/bin/sh
-names=
-list=
-empty=
-previous=
-for word; do
-  [ "$previous" = -module-name ] && case " $${emptyModules} " in *" $word "*) empty=yes ;; esac
-  previous=$word
-  case $word in
-    @*/sources)
-      list=\${word#@}
-      if xargs grep -qs '^ *import XCTest' < "$list"; then
-        for module in Metal QuartzCore; do set -- "$@" -Xfrontend -import-module -Xfrontend $module; done
-      fi
-      names="$names $(xargs awk ${quoted(unasked)} < "$list")"
-      ;;
-    *.swift) [ -f "$word" ] && names="$names $(awk ${quoted(unasked)} "$word")" ;;
-  esac
-done
-darwin=
-only=
-for name in $(printf '%s\\n' $names | sort -u); do
-  darwin=
-  for module in OrchardDarwin OrchardCoreFoundation CoreGraphics; do
-    darwin="$darwin -Xfrontend -import-module -Xfrontend $module"
-  done
-  case $name in
-    guarded) continue ;;
-    ${aliased.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;
-  esac
-  only=$list
-done
-mac=
-objc=
-shaders=
-[ -n "$list" ] || empty=
-[ -z "$empty" ] || only=
-if [ -n "$only" ]; then
-  xargs awk ${quoted(asksForMac)} < "$list" && mac=yes
-  xargs grep -qs -e '@objc' -e '@nonobjc' < "$list" && objc=yes
-  if ! grep -q resource_bundle_accessor "$list" && xargs grep -qs 'Bundle\\.module' < "$list"; then
-    folder=$(xargs -n 1 dirname < "$list" | awk ${quoted(common)})
-    [ -n "$(find "$folder" -name '*.metal' -print -quit)" ] && shaders=$folder
-  fi
-fi
-tool=
-[ -n "$list" ] && xargs grep -qs '${appleTool}' < "$list" && tool=${quoted(tool)}
-copies=\${list%/*}/orchard-mac
-write_copies() {
-  mkdir -p "$copies"
-  xargs printf '%s\\n' < "$list" > "$copies/names"
-  count=0
-  while IFS= read -r file; do
-    awk -v mac="$mac" -v classes="$1" -v tool="$tool" -v empty="$empty" \\
-      ${quoted(forMac)} "$file" > "$copies/$count.swift"
-    if [ -n "$shaders" ] && [ $count = 0 ]; then
-      printf '\\nimport Foundation\\nextension Foundation.Bundle { static let module = Bundle(path: "%s")! }\\n' \\
-        "$shaders" >> "$copies/$count.swift"
-    fi
-    [ $count = 0 ] || printf ,
-    printf '{"type":"file","name":"%s","external-contents":"%s"}' "$file" "$copies/$count.swift"
-    count=$((count + 1))
-  done < "$copies/names" > "$copies/roots"
-  printf '{"version":0,"use-external-names":false,"roots":[%s]}' "$(cat "$copies/roots")" > "$copies/overlay.yaml"
-}
-overlaid=
-if [ -n "$mac$objc$shaders$tool$empty" ]; then
-  write_copies ''
-  overlaid=yes
-  set -- "$@" -vfsoverlay "$copies/overlay.yaml"
-fi
-if [ -n "$only" ] && xargs grep -qs -e '<.*: *AnyObject' -e 'associatedtype .*: *AnyObject' < "$list"; then
-  printed=$(${quoted(swiftc)} "$@" $darwin 2>&1)
-  status=$?
-  again=
-  case $status$printed in
-    0*) ;;
-    *"be a class type"*|*"conform to 'AnyObject'"*|*"not conform to protocol"*) again=yes ;;
-  esac
-  if [ -z "$again" ]; then
-    [ -z "$printed" ] || printf '%s\\n' "$printed"
-    exit $status
-  fi
-  write_copies yes
-  [ -n "$overlaid" ] || set -- "$@" -vfsoverlay "$copies/overlay.yaml"
-fi
-exec ${quoted(swiftc)} "$@" $darwin
-`;
+const script = (swiftc: string, tool: string): string =>
+  `#!/bin/sh\n${readingWords}${addingModules}${reasonsToCopy(tool)}${writingCopies}${compiling(swiftc)}`;
 
 /**
  * SwiftPM compiles build plugins with the compiler for manifests, without the flags of `swift build`. This wrapper adds
@@ -264,8 +279,6 @@ for word; do
 done
 exec ${quoted(compiler)} "$@"
 `;
-
-const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
 
 /**
  * Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it, and

@@ -184,12 +184,7 @@ export class Recording extends Tracking {
     const given = storage as Storage;
     if (given.serial >= this.firstSerial && !this.byStorage.has(given) && !this.inputs.has(given))
       this.hostWritten.add(given);
-    else
-      throw this.refusal(
-        "read",
-        "the function reads or writes elements of a tensor in JavaScript, as item() does",
-        "return the tensor, and read it after the call",
-      );
+    else throw this.accessRefusal();
   }
 
   /** Returns the entry of a result's storage, even if no recorded call accesses it. */

@@ -198,6 +198,14 @@ export abstract class Tracking implements Capture {
       );
   }
 
+  protected accessRefusal(): CompileError {
+    return this.refusal(
+      "read",
+      "the function reads or writes elements of a tensor in JavaScript, as item() does",
+      "return the tensor, and read it after the call",
+    );
+  }
+
   protected refusal(code: string, what: string, advice: string): CompileError {
     return new CompileError("compile", code, `${what}${placeIn(new Error())}; ${advice}`);
   }

@@ -5,7 +5,7 @@ import { madeBy } from "../core/parameters.ts";
 import { readVocabulary, type TokenizerFile, tokenizerFile } from "./bpe_file.ts";
 import type { Vocabulary } from "./bpe_trainer.ts";
 import { byteCharacters, bytesOfText, wordsOf } from "./bpe_words.ts";
-import { checkText, decodeAll, printedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
+import { checkText, decodeAll, PrintedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 /** Maximum number of words whose tokens are cached. Frequent words of programs and languages are far fewer. */
 const REMEMBERED_WORDS = 2 ** 16;
@@ -22,7 +22,7 @@ const LONGEST_REMEMBERED = 64;
  * await Bun.write("tokenizer.json", JSON.stringify(tokenizer));
  * const again = BpeTokenizer.fromJSON(await Bun.file("tokenizer.json").json());
  */
-export class BpeTokenizer implements Tokenizer {
+export class BpeTokenizer extends PrintedTokenizer implements Tokenizer {
   readonly name: string;
   readonly vocabularySize: number;
   readonly endOfText: number = 0;
@@ -35,6 +35,7 @@ export class BpeTokenizer implements Tokenizer {
 
   /** @internal See {@link trainBpe} and {@link BpeTokenizer.fromJSON}. */
   constructor(private readonly vocabulary: Vocabulary) {
+    super();
     if (!Array.isArray(vocabulary?.tokens) || !Array.isArray(vocabulary.merges))
       throw madeBy("BpeTokenizer", "trainBpe or BpeTokenizer.fromJSON");
     const { tokens, merges } = vocabulary;
@@ -64,14 +65,6 @@ export class BpeTokenizer implements Tokenizer {
   /** Returns the contents of a `tokenizer.json`, which Hugging Face's libraries can read. */
   toJSON(): TokenizerFile {
     return tokenizerFile(this.vocabulary);
-  }
-
-  toString(): string {
-    return printedTokenizer(this);
-  }
-
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return this.toString();
   }
 
   encode(text: string, _options?: SpecialTokens): number[] {

@@ -1,7 +1,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { expectNothing } from "../core/parameters.ts";
-import { checkText, decodeAll, printedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
+import { checkText, decodeAll, PrintedTokenizer, type SpecialTokens, TextStream, type Tokenizer } from "./tokenizer.ts";
 
 const VALUES = 256;
 
@@ -11,7 +11,7 @@ const VALUES = 256;
  * @example
  * new ByteTokenizer().encode("né"); // Uint8Array [110, 195, 169]
  */
-export class ByteTokenizer implements Tokenizer {
+export class ByteTokenizer extends PrintedTokenizer implements Tokenizer {
   readonly name = "bytes";
   readonly vocabularySize: number = VALUES;
   readonly endOfText = null;
@@ -21,6 +21,7 @@ export class ByteTokenizer implements Tokenizer {
 
   constructor();
   constructor(...values: unknown[]) {
+    super();
     expectNothing("ByteTokenizer", values);
   }
 
@@ -43,13 +44,5 @@ export class ByteTokenizer implements Tokenizer {
 
   decoder(_options?: SpecialTokens): TextStream {
     return new TextStream((token) => this.bytesOf(token));
-  }
-
-  toString(): string {
-    return printedTokenizer(this);
-  }
-
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return this.toString();
   }
 }

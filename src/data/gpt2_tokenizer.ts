@@ -6,7 +6,7 @@ import { expectNothing } from "../core/parameters.ts";
 import {
   checkText,
   decodeAll,
-  printedTokenizer,
+  PrintedTokenizer,
   type SpecialTokens,
   TextStream,
   type Tokenizer,
@@ -52,7 +52,7 @@ const endlessWord = /(\p{L}{1024}|\p{N}{1024}|[^\s\p{L}\p{N}]{1024}|\s{1024})/u;
  * const tokenizer = new Gpt2Tokenizer();
  * tokenizer.encode("Hello, world!"); // [15496, 11, 995, 0]
  */
-export class Gpt2Tokenizer implements Tokenizer {
+export class Gpt2Tokenizer extends PrintedTokenizer implements Tokenizer {
   readonly name = "gpt2";
   readonly vocabularySize: number = VOCABULARY;
   readonly endOfText: number = END_OF_TEXT;
@@ -62,6 +62,7 @@ export class Gpt2Tokenizer implements Tokenizer {
 
   constructor();
   constructor(...values: unknown[]) {
+    super();
     expectNothing("Gpt2Tokenizer", values);
   }
 
@@ -86,14 +87,6 @@ export class Gpt2Tokenizer implements Tokenizer {
 
   decoder(_options?: SpecialTokens): TextStream {
     return new TextStream((token) => this.bytesOf(token));
-  }
-
-  toString(): string {
-    return printedTokenizer(this);
-  }
-
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return this.toString();
   }
 
   private lookUp(token: number): Uint8Array {

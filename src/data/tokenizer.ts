@@ -57,12 +57,24 @@ export class TextStream {
   }
 }
 
-/** @internal `Gpt2Tokenizer "gpt2": 50,257 tokens, end of text 50256, separator 50256`. */
-export function printedTokenizer(tokenizer: Tokenizer): string {
-  const { name, vocabularySize, endOfText, separator } = tokenizer;
-  const end = endOfText === null ? "no end of text" : `end of text ${endOfText}`;
-  const tokens = printedCount(vocabularySize, "token");
-  return `${tokenizer.constructor.name} "${name}": ${tokens}, ${end}, separator ${separator}`;
+/** @internal A tokenizer that prints its name and sizes. */
+export abstract class PrintedTokenizer {
+  abstract readonly name: string;
+  abstract readonly vocabularySize: number;
+  abstract readonly endOfText: number | null;
+  abstract readonly separator: number;
+
+  /** Returns a text such as `Gpt2Tokenizer "gpt2": 50,257 tokens, end of text 50256, separator 50256`. */
+  toString(): string {
+    const { name, vocabularySize, endOfText, separator } = this;
+    const end = endOfText === null ? "no end of text" : `end of text ${endOfText}`;
+    const tokens = printedCount(vocabularySize, "token");
+    return `${this.constructor.name} "${name}": ${tokens}, ${end}, separator ${separator}`;
+  }
+
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return this.toString();
+  }
 }
 
 /** @internal Decodes a whole sequence of tokens. @throws {ArgumentError} if it is not iterable. */

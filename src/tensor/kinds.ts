@@ -86,6 +86,12 @@ export const aDType: Kind<DType> = {
   error: [DTypeError, "unknownDType"],
 };
 
+/** @throws {DTypeError} for bools */
+export function expectNumbers(operation: string, x: Tensor, code = "notNumbers"): void {
+  if (x.dtype === "bool")
+    throw new DTypeError(operation, code, `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
+}
+
 /** A list of sizes, copied. Operations check for negative and fractional ones. */
 export const shapeList: Kind<Shape> = {
   expected: "a list of sizes",

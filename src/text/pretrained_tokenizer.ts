@@ -3,7 +3,7 @@ import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { aFunction, anObject, flag, someNumber, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../core/parameters.ts";
-import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
+import { checkText, decodeAll, PrintedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
 import { withExactSteps } from "./exact_steps.ts";
 import { spansOf, type TextSpan } from "./offsets.ts";
@@ -101,7 +101,7 @@ const SPACE = 0x20;
  * const tokens = tokenizer.encode("Hello"); // [128000, 9906]
  * tokenizer.decode(tokens); // "Hello"
  */
-export class PretrainedTokenizer implements Tokenizer {
+export class PretrainedTokenizer extends PrintedTokenizer implements Tokenizer {
   readonly name: string;
   /** The number of tokens, including added ones. A model's vocabulary may be larger. */
   readonly vocabularySize: number;
@@ -135,6 +135,7 @@ export class PretrainedTokenizer implements Tokenizer {
     },
   );
   constructor(...values: unknown[]) {
+    super();
     const { json, config, name, packed, splitter } = readTokenizer(values);
     this.name = name;
     // the arguments may be proxies
@@ -272,14 +273,6 @@ export class PretrainedTokenizer implements Tokenizer {
       if (bytes.length > 0) dropsSpace = false;
       return drops ? bytes.subarray(1) : bytes;
     });
-  }
-
-  toString(): string {
-    return printedTokenizer(this);
-  }
-
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return this.toString();
   }
 
   private lookUp(token: number): Uint8Array {

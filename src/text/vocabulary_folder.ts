@@ -21,11 +21,15 @@ const gpt2 = `${end} - - - - ${end} ${end}`;
 
 /** The special tokens of classes in the order of `names`, by the class without `Tokenizer`, or by the `model_type`. */
 const wordPieces: Readonly<Record<string, string>> = {
-  ...{ bert, distilbert: bert, electra: bert },
+  bert,
+  distilbert: bert,
+  electra: bert,
   mpnet: `[UNK] ${roberta.slice(6)}`,
 };
 const byteLevels: Readonly<Record<string, string>> = {
-  ...{ roberta, bart: roberta, gpt2 },
+  roberta,
+  bart: roberta,
+  gpt2,
   qwen2: `${end} - - ${end} - - ${end}`,
 };
 

@@ -153,30 +153,34 @@ export function testCommands(): void {
       },
     );
 
-    test("the command serve runs", async () => {
-      const child = Bun.spawn([process.execPath, program, "serve", model, "--port", "0"], {
-        cwd: project,
-        env: { ...environment, ...more },
-        stderr: "pipe",
-      });
-      try {
-        const url = await addressIn(child.stdout);
-        const answer = await fetch(new URL("/v1/completions", url), {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: JSON.stringify({ model: "model", prompt: "the", max_tokens: 2 }),
-        });
-        expect([answer.status, ((await answer.json()) as { usage: object }).usage]).toEqual([
-          200,
-          expect.objectContaining({ completion_tokens: 2 }),
-        ]);
-        expect(await (await fetch(new URL("/metrics", url))).text()).toContain("orchard_");
-      } finally {
-        child.kill();
-        await child.exited;
-      }
-    });
+    test("the command serve runs", () =>
+      expectServing([process.execPath, program, "serve", model, "--port", "0"], more));
   });
+}
+
+/** Starts a server, and expects a completion and metrics from it. */
+async function expectServing(command: string[], variables: Readonly<Record<string, string>>): Promise<void> {
+  const child = Bun.spawn(command, {
+    cwd: project,
+    env: { ...environment, ...variables },
+    stderr: "pipe",
+  });
+  try {
+    const url = await addressIn(child.stdout);
+    const answer = await fetch(new URL("/v1/completions", url), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "model", prompt: "the", max_tokens: 2 }),
+    });
+    expect([answer.status, ((await answer.json()) as { usage: object }).usage]).toEqual([
+      200,
+      expect.objectContaining({ completion_tokens: 2 }),
+    ]);
+    expect(await (await fetch(new URL("/metrics", url))).text()).toContain("orchard_");
+  } finally {
+    child.kill();
+    await child.exited;
+  }
 }
 
 /** The entries `serve` and `train`, which load other modules at the first call. */

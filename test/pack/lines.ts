@@ -163,13 +163,15 @@ const ofLayers: Lines = {
   ),
 };
 
-/** @param folder for the files that the lines write */
-const ofFiles = (folder: string): Lines => {
-  const at = (name: string) => join(folder, name);
+/** Returns the path of a file that the lines write. */
+type Paths = (name: string) => string;
+
+/** Data sets, tokenizers and processors. */
+const ofData = (at: Paths): Lines => {
   const dataset = async () => {
     await Bun.write(at("books/one.txt"), line.repeat(40));
     const options = { paths: at("books"), tokenizer: new data.ByteTokenizer(), contextLength: 4 };
-    return data.openTextDataset({ ...options, cacheFolder: folder });
+    return data.openTextDataset({ ...options, cacheFolder: at(".") });
   };
   const workers = async () => {
     await Bun.write(at("items.ts"), "export default () => ({ length: 2, get: (index: number) => -index });\n");
@@ -186,86 +188,6 @@ const ofFiles = (folder: string): Lines => {
     async "data.openWorkerDataset"() {
       using items = await workers();
       holds((await items.get(1)) === -1);
-    },
-    async "data.ImageFolder"() {
-      await Bun.write(at("pictures/a/one.png"), await io.encodeImage(pixels(), { format: "png", channels: "last" }));
-      holds(new data.ImageFolder(at("pictures")).length === 1);
-    },
-    async "io.loadAudio"() {
-      const wav = Buffer.from("UklGRgAAAABXQVZFZm10IBAAAAABAAEAQB8AAAAAAAAAAAgAZGF0YQEAAADA", "base64");
-      const flac = Buffer.from("ZkxhQ4AAACIAwADAAAAAAAAAA+gA8AAAAMAAAAAAAAAAAAAAAAAAAAAA//gVCABAAEAA9Fw=", "base64");
-      for (const file of [wav, flac]) holds((await io.loadAudio(file)).samples.max().item() === 0.5);
-      const silence = Buffer.alloc(6 * 417); // frames of MPEG-1 layer III
-      for (let at = 0; at < silence.length; at += 417) silence.set([0xff, 0xfb, 0x90, 0xc4], at);
-      holds((await io.loadAudio(silence)).sampleRate === 44_100);
-    },
-    async "io.loadImage"() {
-      await io.saveImage(at("one.png"), pixels(), { channels: "last" });
-      const picture = await io.loadImage(at("one.png"), { channels: "last" });
-      holds(picture.shape.join() === "2,2,3");
-    },
-    async "io.loadOnnx"() {
-      const bytes = onnx.model(
-        onnx.graph({
-          nodes: [onnx.node("Add", ["x", "bias"], ["y"])],
-          initializers: [onnx.initializer("bias", [2], [0, 1])],
-          inputs: [onnx.tensorInput("x", [2])],
-          outputs: [onnx.tensorInput("y", [2])],
-        }),
-      );
-      const model = await io.loadOnnx(bytes);
-      const { y } = await model.run({ x: ones([2]) });
-      isX(y as orchard.Tensor);
-      holds((await model.toSvg()).includes("Add"));
-    },
-    async "io.saveOnnx"() {
-      const bytes = await io.saveOnnx(new nn.Flatten(), { x: ones([2, 3, 4]) }, { axes: { x: { 0: "batch" } } });
-      const { output } = await (await io.loadOnnx(bytes)).run({ x: ones([1, 3, 4]) });
-      holds((output as orchard.Tensor).shape.join() === "1,12");
-    },
-    async "io.loadNpy"() {
-      await io.saveNpy(at("x.npy"), tensor([1, 2]));
-      isX(io.loadNpy(at("x.npy")));
-    },
-    async "io.loadNpz"() {
-      await io.saveNpz(at("x.npz"), weights(), { compressed: true });
-      isX(io.loadNpz(at("x.npz"))["x"]);
-    },
-    async "io.loadCsv"() {
-      await Bun.write(at("x.csv"), "x\n1.0\n2.0\n");
-      isX((await io.loadCsv(at("x.csv")))["x"] as orchard.Tensor);
-    },
-    async "io.loadParquet"() {
-      await Bun.write(at("x.parquet"), Buffer.from(parquet, "base64"));
-      isX((await io.loadParquet(at("x.parquet")))["x"] as orchard.Tensor);
-    },
-    async "io.loadSafetensors"() {
-      await io.saveSafetensors(at("x.safetensors"), weights());
-      isX(io.loadSafetensors(at("x.safetensors"))["x"]);
-    },
-    async loadProgram() {
-      const double = orchard.compile((x: orchard.Tensor) => x.mul(2));
-      for (let call = 0; call < 3; call++) orchard.withBackend("cpu", () => double(ones([1])));
-      await double.save(at("x.program"));
-      holds((orchard.loadProgram(at("x.program"))(ones([1])) as orchard.Tensor).item() === 2);
-    },
-    async "io.openSafetensors"() {
-      await io.saveSafetensors(at("y.safetensors"), weights());
-      using file = io.openSafetensors(at("y.safetensors"));
-      holds(file.names.join() === "x");
-    },
-    async "io.loadWeights"() {
-      await io.saveSafetensors(at("z.safetensors"), weights());
-      holds(Object.keys(io.loadWeights(at("z.safetensors"))).length > 0);
-    },
-    async "io.openGguf"() {
-      await io.saveGguf(at("x.gguf"), weights());
-      using file = io.openGguf(at("x.gguf"));
-      holds(file.names.join() === "x");
-    },
-    async "io.loadCheckpoint"() {
-      await io.saveCheckpoint(at("run"), { model: weights(), step: 1, generator: new orchard.Generator() });
-      holds((await io.loadCheckpoint(at("run"))).step === 1);
     },
     async "nn.loadImageProcessor"() {
       const settings = { image_processor_type: "ViTImageProcessor", size: { height: 2, width: 3 } };
@@ -289,6 +211,104 @@ const ofFiles = (folder: string): Lines => {
       holds(loaded.decode(loaded.encode(line)) === line);
     },
   };
+};
+
+/** Sound and pictures. */
+const ofMedia = (at: Paths): Lines => ({
+  async "data.ImageFolder"() {
+    await Bun.write(at("pictures/a/one.png"), await io.encodeImage(pixels(), { format: "png", channels: "last" }));
+    holds(new data.ImageFolder(at("pictures")).length === 1);
+  },
+  async "io.loadAudio"() {
+    const wav = Buffer.from("UklGRgAAAABXQVZFZm10IBAAAAABAAEAQB8AAAAAAAAAAAgAZGF0YQEAAADA", "base64");
+    const flac = Buffer.from("ZkxhQ4AAACIAwADAAAAAAAAAA+gA8AAAAMAAAAAAAAAAAAAAAAAAAAAA//gVCABAAEAA9Fw=", "base64");
+    for (const file of [wav, flac]) holds((await io.loadAudio(file)).samples.max().item() === 0.5);
+    const silence = Buffer.alloc(6 * 417); // frames of MPEG-1 layer III
+    for (let at = 0; at < silence.length; at += 417) silence.set([0xff, 0xfb, 0x90, 0xc4], at);
+    holds((await io.loadAudio(silence)).sampleRate === 44_100);
+  },
+  async "io.loadImage"() {
+    await io.saveImage(at("one.png"), pixels(), { channels: "last" });
+    const picture = await io.loadImage(at("one.png"), { channels: "last" });
+    holds(picture.shape.join() === "2,2,3");
+  },
+});
+
+/** ONNX files, and files of arrays and tables. */
+const ofTables = (at: Paths): Lines => ({
+  async "io.loadOnnx"() {
+    const bytes = onnx.model(
+      onnx.graph({
+        nodes: [onnx.node("Add", ["x", "bias"], ["y"])],
+        initializers: [onnx.initializer("bias", [2], [0, 1])],
+        inputs: [onnx.tensorInput("x", [2])],
+        outputs: [onnx.tensorInput("y", [2])],
+      }),
+    );
+    const model = await io.loadOnnx(bytes);
+    const { y } = await model.run({ x: ones([2]) });
+    isX(y as orchard.Tensor);
+    holds((await model.toSvg()).includes("Add"));
+  },
+  async "io.saveOnnx"() {
+    const bytes = await io.saveOnnx(new nn.Flatten(), { x: ones([2, 3, 4]) }, { axes: { x: { 0: "batch" } } });
+    const { output } = await (await io.loadOnnx(bytes)).run({ x: ones([1, 3, 4]) });
+    holds((output as orchard.Tensor).shape.join() === "1,12");
+  },
+  async "io.loadNpy"() {
+    await io.saveNpy(at("x.npy"), tensor([1, 2]));
+    isX(io.loadNpy(at("x.npy")));
+  },
+  async "io.loadNpz"() {
+    await io.saveNpz(at("x.npz"), weights(), { compressed: true });
+    isX(io.loadNpz(at("x.npz"))["x"]);
+  },
+  async "io.loadCsv"() {
+    await Bun.write(at("x.csv"), "x\n1.0\n2.0\n");
+    isX((await io.loadCsv(at("x.csv")))["x"] as orchard.Tensor);
+  },
+  async "io.loadParquet"() {
+    await Bun.write(at("x.parquet"), Buffer.from(parquet, "base64"));
+    isX((await io.loadParquet(at("x.parquet")))["x"] as orchard.Tensor);
+  },
+});
+
+/** Files of weights, and programs. */
+const ofWeights = (at: Paths): Lines => ({
+  async "io.loadSafetensors"() {
+    await io.saveSafetensors(at("x.safetensors"), weights());
+    isX(io.loadSafetensors(at("x.safetensors"))["x"]);
+  },
+  async loadProgram() {
+    const double = orchard.compile((x: orchard.Tensor) => x.mul(2));
+    for (let call = 0; call < 3; call++) orchard.withBackend("cpu", () => double(ones([1])));
+    await double.save(at("x.program"));
+    holds((orchard.loadProgram(at("x.program"))(ones([1])) as orchard.Tensor).item() === 2);
+  },
+  async "io.openSafetensors"() {
+    await io.saveSafetensors(at("y.safetensors"), weights());
+    using file = io.openSafetensors(at("y.safetensors"));
+    holds(file.names.join() === "x");
+  },
+  async "io.loadWeights"() {
+    await io.saveSafetensors(at("z.safetensors"), weights());
+    holds(Object.keys(io.loadWeights(at("z.safetensors"))).length > 0);
+  },
+  async "io.openGguf"() {
+    await io.saveGguf(at("x.gguf"), weights());
+    using file = io.openGguf(at("x.gguf"));
+    holds(file.names.join() === "x");
+  },
+  async "io.loadCheckpoint"() {
+    await io.saveCheckpoint(at("run"), { model: weights(), step: 1, generator: new orchard.Generator() });
+    holds((await io.loadCheckpoint(at("run"))).step === 1);
+  },
+});
+
+/** @param folder for the files that the lines write */
+const ofFiles = (folder: string): Lines => {
+  const at = (name: string) => join(folder, name);
+  return { ...ofData(at), ...ofMedia(at), ...ofTables(at), ...ofWeights(at) };
 };
 
 const saxpy = {

@@ -179,8 +179,7 @@ private:
 };
 
 template <class T> void copy_part(const T *from, int64_t stride, T *to, int64_t count) {
-  constexpr int64_t short_part = 32;
-  if (stride == 1 && count > short_part) std::memcpy(to, from, size_t(count) * sizeof(T));
+  if (stride == 1 && count > tuning::copy::short_part) std::memcpy(to, from, size_t(count) * sizeof(T));
   else if (stride == 1)
     for (int64_t i = 0; i < count; i++) to[i] = from[i];
   else
@@ -218,7 +217,7 @@ public:
   }
 
 private:
-  static constexpr int64_t most = 24;
+  static constexpr int64_t most = tuning::copy::listed_places;
   int64_t count_, offsets_[most];
 };
 

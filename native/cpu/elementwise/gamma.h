@@ -50,23 +50,24 @@ inline double factorial_power(int n, double z) {
   return product;
 }
 
+// B_2k/(2k)! for k = 1, 2, …
+constexpr double zeta_series[] = {1.0 / 12,
+                                  -1.0 / 720,
+                                  1.0 / 30240,
+                                  -1.0 / 1209600,
+                                  1.0 / 47900160,
+                                  -691.0 / 1307674368000.0,
+                                  1.0 / 74724249600.0,
+                                  -3617.0 / 10670622842880000.0};
+
 // n!·ζ(n + 1, x), the sum of n!/(x + k)^(n+1) over k ≥ 0, for n ≥ 1 and x ≥ 0. The first 12 terms are added one by one;
 // the remaining sum is the Euler–Maclaurin formula at y = x + 12: an integral, half a term, and a series.
 inline double scaled_zeta(int n, double x) {
   constexpr int terms = 12;
-  // B_2k/(2k)! for k = 1, 2, …
-  constexpr double series[] = {1.0 / 12,
-                               -1.0 / 720,
-                               1.0 / 30240,
-                               -1.0 / 1209600,
-                               1.0 / 47900160,
-                               -691.0 / 1307674368000.0,
-                               1.0 / 74724249600.0,
-                               -3617.0 / 10670622842880000.0};
   double y = x + terms, r = 1.0 / y, integral = factorial_power(n - 1, y), term = integral * n * r;
   double sum = integral + 0.5 * term, rising = term * (n + 1) * r;
   for (int k = 0; k < 8; k++) {
-    sum += series[k] * rising;
+    sum += zeta_series[k] * rising;
     rising *= (n + 2 * k + 2) * r * ((n + 2 * k + 3) * r);
   }
   for (int k = terms - 1; k >= 0; k--) sum += factorial_power(n, x + k);

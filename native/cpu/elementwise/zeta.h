@@ -6,16 +6,6 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// B_2k/(2k)! for k = 1, 2, …
-constexpr double zeta_series[] = {1.0 / 12,
-                                  -1.0 / 720,
-                                  1.0 / 30240,
-                                  -1.0 / 1209600,
-                                  1.0 / 47900160,
-                                  -691.0 / 1307674368000.0,
-                                  1.0 / 74724249600.0,
-                                  -3617.0 / 10670622842880000.0};
-
 // The terms of zeta functions that are added one by one, and the terms of the series for the remaining sum. Results are
 // computed in float64 and accurate to the last places of T.
 template <class T> constexpr int zeta_terms = std::is_same_v<T, float> ? 5 : 10;

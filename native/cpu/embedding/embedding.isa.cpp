@@ -44,12 +44,12 @@ void add_block(const RowBlock<C> &block, const double *factors, double *sums, in
   }
 }
 
-// Adds the rows of up to `most_rows` indices, from index `start` on. Returns how many are not padding.
-constexpr int64_t most_rows = 64;
+using tuning::embedding::bag_rows;
 
+// Adds the rows of up to `bag_rows` indices, from index `start` on. Returns how many are not padding.
 template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double *sums) {
-  int64_t end = std::min(start + most_rows, bag.count), counted = 0, rows[most_rows + block_rows];
-  double factors[most_rows];
+  int64_t end = std::min(start + bag_rows, bag.count), counted = 0, rows[bag_rows + block_rows];
+  double factors[bag_rows];
   for (int64_t i = start; i < end; i++) {
     if (bag.indices[i] < 0) continue;
     factors[counted] = factor_at<T>(bag.factors, i);
@@ -102,7 +102,7 @@ template <class T> void add_bag(const BagColumns &bag) {
   if (bag.table.column != 1) counted = add_strided_rows<T>(bag, sums);
   else if (bag.columns > 0 && bag.columns < lanes<double>) counted = add_narrow_rows<T>(bag, sums);
   else
-    for (int64_t start = 0; start < bag.count; start += most_rows) counted += add_rows<T>(bag, start, sums);
+    for (int64_t start = 0; start < bag.count; start += bag_rows) counted += add_rows<T>(bag, start, sums);
   write<T>(sums, bag.mode == BagMode::mean && counted > 0 ? 1 / double(counted) : 1, bag.out, bag.columns,
            bag.is_streamed);
 }

@@ -41,7 +41,7 @@ double filling(int64_t n, int64_t lanes) { return double((n + lanes - 1) / lanes
 
 // The approximate time of a split transform per element.
 double cost_of_split(int64_t a, int64_t b, int64_t lanes) {
-  constexpr double moves = 2.5; // loads, stores and transpositions
+  using tuning::fft::moves;
   const double spilled = std::max(0.0, std::log2(double(std::max(a, b)) / 64)) * 0.15;
   return (cost_of_passes(a) + moves) * filling(b, lanes) + (cost_of_passes(b) + moves) * filling(a, lanes) + spilled;
 }

@@ -18,5 +18,7 @@ constexpr int64_t most_lane_numbers = 4096;               // of matrices that ar
 constexpr int64_t largest_radix = 157;
 // The longest transform whose elements are computed one lane each; longer ones are split into two factors.
 constexpr int64_t longest_in_lanes = 512;
+// The time of loads, stores and transpositions of an element, in units of a pass.
+constexpr double moves = 2.5;
 
 } // namespace orchard::tuning::fft

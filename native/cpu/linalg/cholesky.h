@@ -1,6 +1,7 @@
 #pragma once
 
 #include "matrices.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -11,8 +12,7 @@ struct CholeskyBlock {
   Flag upper;
 };
 
-// The number of columns in a strip of a panel.
-constexpr int64_t strip_columns = 32;
+using tuning::cholesky::strip_columns;
 
 // A panel of the Cholesky factor of a row-major n x n matrix A: `depth` rows of U with A = Uᵀ U, from row `first` on,
 // or as many columns of L = Uᵀ. `from` is A minus the products of the previous panels.

@@ -152,7 +152,7 @@ void eigh(const EighBlock &block, Operands operands) {
                                 n,
                                 block.upper};
     if (count == 0) return;
-    if (n <= small_size && count >= least_lanes(n)) decompose_small(batch, count);
+    if (n <= lanes_size && count >= least_lanes(n)) decompose_small(batch, count);
     else if (is_for_lapack(batch)) eigh_with_lapack(*lapack<T>(), batch, count);
     else decompose_all(batch, count);
   });

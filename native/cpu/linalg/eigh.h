@@ -81,9 +81,7 @@ template <class T> struct EighKernel {
 
 using EighKernels = OfReals<EighKernel>;
 
-// Kernels for matrices of at most `small_size` rows, one matrix per vector lane.
-constexpr int64_t small_size = 96;
-
+// Kernels for matrices of at most `tuning::eigh::lanes_size` rows, one matrix per vector lane.
 template <class T> struct EighLanesKernel {
   int64_t lanes;
   // Returns the size of the scratch memory in elements.

@@ -3,6 +3,7 @@
 // only.
 #include "../matmul/simd.h"
 #include "eigh_scale.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -206,7 +207,7 @@ template <class T> struct Lanes {
 
   // Stores the results of one matrix, with eigenvalues in ascending order.
   void store(const EighBatch<T> &matrix, T scale, int lane) const {
-    int64_t order[small_size];
+    int64_t order[tuning::eigh::lanes_size];
     for (int64_t i = 0; i < n; i++) {
       int64_t at = i;
       for (; at > 0 && d[order[at - 1]][lane] > d[i][lane]; at--) order[at] = order[at - 1];

@@ -40,12 +40,9 @@ template <class T> void copy(const Part<const T> &from, const Part<T> &to) {
 }
 
 // Returns whether matrices are computed one per vector lane: small ones, if there are enough to fill part of a vector.
-// Measured on one thread with AVX-512, in lanes and by blocks. float32: 0.12 and 2.6 ms for 500 x 16 x 16, 0.57 and 2.3
-// ms for 100 x 48 x 48, 3.0 and 2.4 ms for 64 x 64 x 64. float64: 0.25 and 1.6 ms for 500 x 16 x 16, 1.7 and 1.2 ms for
-// 100 x 32 x 64.
 template <class T> bool is_for_lanes(int64_t batch, int64_t rows, int64_t columns) {
-  constexpr int64_t most_elements = sizeof(T) == 8 ? 32 * 32 : 48 * 48, least_part_of_lanes = 2;
-  return rows * columns <= most_elements && batch * least_part_of_lanes >= qr_lanes_kernels().of<T>().lanes;
+  const bool fills = batch * tuning::qr::least_part_of_lanes >= qr_lanes_kernels().of<T>().lanes;
+  return rows * columns <= tuning::qr::most_lane_elements<T> && fills;
 }
 
 // Factors A in the memory of R or Q, if it fits there, else in scratch memory.

@@ -3,6 +3,7 @@
 
 #include "../parallel.h"
 #include "svd.h"
+#include "tuning.h"
 
 namespace orchard {
 
@@ -42,8 +43,8 @@ void orient_columns(T *columns, int64_t rows, int64_t stride, int64_t first, int
 
 // Returns the number of columns per task: whole cache lines.
 inline int64_t oriented_columns(int64_t rows) {
-  constexpr int64_t whole_lines = 64, elements_of_task = 1 << 16;
-  return std::max(elements_of_task / std::max<int64_t>(1, rows) / whole_lines * whole_lines, whole_lines);
+  using tuning::svd::oriented_elements, tuning::svd::whole_lines;
+  return std::max(oriented_elements / std::max<int64_t>(1, rows) / whole_lines * whole_lines, whole_lines);
 }
 
 // Orients all columns, on all threads.

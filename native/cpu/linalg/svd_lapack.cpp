@@ -7,11 +7,9 @@ namespace orchard {
 
 namespace {
 
-// LAPACK is used from least_size on. It is faster from about 16 rows on, but its bidiagonal reduction loses digits of
-// small singular values. Rotations keep these digits, so they are used for smaller matrices. Up to most_size, workspace
-// lengths fit an int.
-constexpr int64_t least_size = 33, most_size = 20000;
-using tuning::svd::one_thread_size;
+// Up to this size, workspace lengths fit an int.
+constexpr int64_t most_size = 20000;
+using tuning::svd::lapack_size, tuning::svd::one_thread_size;
 
 // LAPACK sees a row-major matrix as its transpose, Aᵀ = V Σ Uᵀ: its U is Vᵀ here, and its Vᵀ is U.
 template <class T> class Gesdd {
@@ -65,7 +63,7 @@ private:
 } // namespace
 
 template <class T> bool is_for_lapack(const SvdBatch<T> &batch) {
-  return batch.small() >= least_size && batch.small() <= most_size && batch.large() <= INT_MAX;
+  return batch.small() >= lapack_size && batch.small() <= most_size && batch.large() <= INT_MAX;
 }
 
 template <class T> void factorize_all(const Lapack<T> &library, const SvdBatch<T> &batch) {

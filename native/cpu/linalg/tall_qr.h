@@ -11,7 +11,7 @@ namespace orchard {
 template <class T> class TallQr {
 public:
   static bool is_for(int64_t rows, int64_t columns) {
-    return columns > 0 && columns <= most_columns && rows >= 2 * block_rows(columns);
+    return columns > 0 && columns <= tuning::qr::tall_columns && rows >= 2 * block_rows(columns);
   }
 
   TallQr(int64_t rows, int64_t columns)
@@ -65,8 +65,7 @@ public:
   }
 
 private:
-  static constexpr int64_t most_columns = 256, least_block_rows = 512;
-  static int64_t block_rows(int64_t columns) { return std::max(least_block_rows, 8 * columns); }
+  static int64_t block_rows(int64_t columns) { return std::max(tuning::qr::least_block_rows, 8 * columns); }
 
   // The last block includes the remaining rows.
   int64_t most_rows() const { return rows_ - (blocks_ - 1) * block_rows(columns_); }

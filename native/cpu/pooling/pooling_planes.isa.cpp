@@ -1,5 +1,6 @@
 // Max pooling of blocks of planes, whose lanes are planes.
 #include "plane_lanes.h"
+#include "tuning.h"
 #include "window_ranges.h"
 
 namespace orchard::ORCHARD_ISA {
@@ -57,7 +58,7 @@ Window window_of(const ConvolutionAxis &axis, int64_t at) {
 }
 
 // Computes the results of the windows from `begin` on along the last axis, at most `some_windows`.
-constexpr int64_t some_windows = 64;
+using tuning::pooling::some_windows;
 template <bool is_indexed, class C>
 void pool_windows(const Pooling &pooling, int64_t begin, const C *x, C *values, PlaceOf<C> *indices) {
   const auto &[deep, high, wide] = pooling.axes;

@@ -23,7 +23,8 @@ constexpr int64_t least_planes = 6, long_line = 32, medium_line = 12, long_uneve
 constexpr int64_t small_plane = 1 << 11, medium_plane = 1 << 13, many_planes = 128;
 constexpr int64_t plane_steps = 1 << 15; // elements that are moved, and elements of windows: 8 µs
 
-constexpr int64_t chunk = 256; // results of a line that are computed together
+constexpr int64_t chunk = 256;       // results of a line that are computed together
+constexpr int64_t some_windows = 64; // windows of a line of several planes that are found together
 // With fewer windows than this in a line, and at least this many elements in each, lanes are elements of one window
 // instead of one element of several windows.
 constexpr int64_t few_windows = 16, long_window = 8;

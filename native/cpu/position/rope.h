@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../nest.h"
+#include "../tuning.h"
 
 #include <cmath>
 #include <cstdint>
@@ -49,9 +50,7 @@ inline Rope checked_rope(bool interleaved, int64_t pairs, int64_t size, double m
   return rope;
 }
 
-// The number of positions whose table of cosines and sines is computed at once; with the rows of one head it fits in
-// the L1 cache.
-constexpr int64_t rope_positions = 16;
+using tuning::position::rope_positions;
 
 // Returns the fractional part of `cycles` in units of 2^-64. Throws Failure if it is not finite.
 inline uint64_t phase_of(double cycles) {

@@ -42,6 +42,15 @@ inline int32x4_t sums_of(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
   return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
 }
 
+// Stores the sums of the products of a part's halves. Without `by_halves`, those of the second half include the first.
+inline void store_dots(const DotsOfChunk &chunk, int at, int part, const int32x4_t (&first)[chunk_rows],
+                       const int32x4_t (&second)[chunk_rows]) {
+  const int32x4_t last = sums_of(second[0], second[1], second[2], second[3]);
+  if (!chunk.by_halves) return vst1q_s32(chunk.dots[at][part], last);
+  vst1q_s32(chunk.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
+  vst1q_s32(chunk.dots[at][2 * part + 1], last);
+}
+
 // Adds sixteen products: pairs are summed in 16 bits, which suffice for 2 · 127 · 128, and then in 32 bits.
 inline int32x4_t add_plain(int32x4_t sum, int8x16_t a, int8x16_t b) {
   const int16x8_t low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
@@ -60,13 +69,7 @@ inline void dots_by_products(const DotsOfChunk &chunk) {
         first[row] = add_plain(vdupq_n_s32(0), vld1q_s8(levels), left);
         second[row] = add_plain(chunk.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
       }
-      const int32x4_t last = sums_of(second[0], second[1], second[2], second[3]);
-      if (!chunk.by_halves) {
-        vst1q_s32(chunk.dots[at][part], last);
-        continue;
-      }
-      vst1q_s32(chunk.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
-      vst1q_s32(chunk.dots[at][2 * part + 1], last);
+      store_dots(chunk, at, part, first, second);
     }
 }
 
@@ -82,13 +85,7 @@ __attribute__((target("arch=armv8.2-a+dotprod"))) inline void dots_by_sdot(const
         first[row] = vdotq_s32(vdupq_n_s32(0), vld1q_s8(levels), left);
         second[row] = vdotq_s32(chunk.by_halves ? vdupq_n_s32(0) : first[row], vld1q_s8(levels + 16), right);
       }
-      const int32x4_t last = sums_of(second[0], second[1], second[2], second[3]);
-      if (!chunk.by_halves) {
-        vst1q_s32(chunk.dots[at][part], last);
-        continue;
-      }
-      vst1q_s32(chunk.dots[at][2 * part], sums_of(first[0], first[1], first[2], first[3]));
-      vst1q_s32(chunk.dots[at][2 * part + 1], last);
+      store_dots(chunk, at, part, first, second);
     }
 }
 

@@ -15,8 +15,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr int64_t chunk_parts = 16; // parts of weights that are unpacked at once
-constexpr int64_t pieces_at_once = 4;
+using tuning::quant::chunk_parts, tuning::quant::pieces_at_once;
 
 using PieceSums = int32_t[rows_of_block][rows_of_block]; // sums for each row of x and each row of weights
 

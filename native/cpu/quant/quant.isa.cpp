@@ -150,8 +150,7 @@ void dot_rows(const Row &row, const float *x, int64_t pitch, int64_t columns, fl
   for (int at = 0; at < rows; at++) out[at * stride] += merged(sums[at]);
 }
 
-// The number of rows of x that are multiplied at once.
-constexpr int64_t few_rows = 4;
+using tuning::quant::few_rows;
 
 template <class Row>
 void dot_some(const Row &row, const float *x, int64_t count, int64_t pitch, int64_t columns, float *out,

@@ -1,6 +1,7 @@
 // Row readers for NEON, which return levels as vectors of floats.
 #pragma once
 
+#include "group_row.h"
 #include "levels_neon.h"
 #include "weights.h"
 
@@ -50,23 +51,12 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
 };
 
 // Reads rows of groups, eight parts at a time, fewer at the end. The levels of symmetric groups are centered at 0.
-template <int bits, bool is_symmetric> struct GroupLevelRow {
+template <int bits, bool is_symmetric> struct GroupLevelRow : GroupRow {
   static constexpr bool has_groups = true;
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8 && !is_symmetric;
   static constexpr int block_parts = 8, block_bytes = 8 * bits * 4;
   using Head = ManyHead<8>;
-  const void *scales, *biases;
-  DType dtype;
-  const uint8_t *row;
-  int64_t first_group, parts;
-  int shift; // a group has 2^shift parts
-
-  GroupLevelRow(const Weights &weights, int64_t at)
-      : scales(weights.scales), biases(weights.biases), dtype(weights.scale_dtype),
-        row(weights.packed + at * weights.row_bytes), first_group(at * (weights.columns / weights.group)),
-        parts(weights.columns / 32), shift(weights.group == 32   ? 0
-                                           : weights.group == 64 ? 1
-                                                                 : 2) {}
+  using GroupRow::GroupRow;
   Head head(int64_t block) const {
     Head result = {};
     numbers(scales, block, result.scales);

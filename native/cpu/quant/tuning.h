@@ -23,6 +23,10 @@ constexpr int64_t least_lanes = 6;
 constexpr int64_t unpacked_columns = 1024;
 // The number of columns of a result that a task of `multiply_transposed` computes: a multiple of every block size.
 constexpr int64_t transposed_columns = 256;
+// The number of rows of x that are multiplied by floats at once.
+constexpr int64_t few_rows = 4;
+// Parts of weights that are unpacked to bytes at once for many rows of x, and 16 x 16 sums that are computed at once.
+constexpr int64_t chunk_parts = 16, pieces_at_once = 4;
 // Elements of a gated product that are on the stack at a time.
 constexpr int64_t gate_chunk = 256;
 

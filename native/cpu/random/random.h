@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../nest.h"
+#include "../tuning.h"
 #include "philox.h"
 
 namespace orchard {
@@ -74,8 +75,7 @@ struct Permutation {
   uint64_t count;
 };
 
-// The number of elements that are computed together.
-constexpr int64_t tile_elements = 1024;
+using tuning::random::tile_elements;
 
 struct Randoms {
   // Writes elements [begin, begin + count) of the result to `out`. `begin` is a multiple of 4, and `count` is at most

@@ -69,9 +69,9 @@ void reduce_rows(const Call &call) {
   }
 }
 
-// Rows of adjacent elements, many in one call of the kernel: finding each row alone takes a fifth of the time.
+// Rows of adjacent elements, many in one call of the kernel.
 void reduce_lines(const Call &call) {
-  constexpr int64_t at_once = 64;
+  constexpr int64_t at_once = tuning::reduction::lines_of_call;
   const int64_t step = call.kept.run_stride(0), out_step = call.kept.run_stride(1);
   const int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, call.facts.count));
   parallel_for(call.kept.count(), grain, [&](int64_t begin, int64_t end) {

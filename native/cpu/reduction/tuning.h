@@ -19,6 +19,8 @@ constexpr int64_t gradient_grain = 1 << 14;      // elements of a task of a deri
 // Rows of at most `short_row` elements are reduced many at a time. 4096 elements fit in the L1 cache.
 constexpr int64_t short_row = 64, short_rows = 64, short_row_elements = short_row * short_rows;
 constexpr int64_t least_short_rows = 8; // fewer results are computed one at a time
+// Rows of adjacent elements that one call of a kernel reduces: finding each row alone takes a fifth of the time.
+constexpr int64_t lines_of_call = 64;
 // Rows longer than `short_row`, up to this length, are also reduced as columns, in smaller blocks, by kernels without
 // `lines` for many rows. A column's sum has as many roundings as the row has elements. Only float64 would show this,
 // since other floats are summed in float64.

@@ -8,6 +8,7 @@
 #include "../include/orchard_cpu_program.h"
 #include "../matmul/product.h"
 #include "../parallel.h"
+#include "../tuning.h"
 #include "table.h"
 
 #include <algorithm>
@@ -21,8 +22,7 @@ namespace {
 
 enum class Code : int32_t { call = 0, check = 1, fused = 2, product = 3 };
 constexpr int64_t most_fused_doubles = 64;
-// Pieces are given to threads in groups with this many elements.
-constexpr int64_t parallel_elements = 1 << 14;
+using tuning::program::parallel_elements;
 constexpr int64_t no_epilogue = -1; // rows of no result
 
 // Reads the words of a program. Every index is checked.

@@ -1,11 +1,12 @@
 #include "trapezoid.h"
 
 #include "../lanes.h"
+#include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t slices_together = 256;
+constexpr int64_t slices_together = tuning::scan::trapezoid_slices;
 
 template <class T> T integral(double twice, double distance) {
   return store<T>(static_cast<Compute<T>>(twice * 0.5 * distance));

@@ -20,7 +20,7 @@ constexpr int64_t max_adjacent_slices = 256, max_extremum_slices = 256;
 // more would evict each other from the cache.
 constexpr int64_t slices_together = 4;
 
-constexpr int64_t logarithm_elements = 1 << 11; // of a task of logcumsumexp
-constexpr int64_t trapezoid_elements = 1 << 15;
+constexpr int64_t logarithm_elements = 1 << 11;                         // of a task of logcumsumexp
+constexpr int64_t trapezoid_elements = 1 << 15, trapezoid_slices = 256; // of a task; adjacent slices at a time
 
 } // namespace orchard::tuning::scan

@@ -7,7 +7,7 @@
 
 namespace orchard {
 
-constexpr int64_t longest_network = tuning::sorting::longest_network, network_elements = 4096;
+using tuning::sorting::longest_network, tuning::sorting::network_elements;
 static_assert(longest_network * short_unit <= network_elements, "a unit of the longest slices fits in a block");
 
 // A network has n log²(n) / 4 comparisons, so sorting one slice after the other is faster for long slices.

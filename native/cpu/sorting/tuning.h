@@ -18,7 +18,7 @@ constexpr int64_t select_block = 128; // elements that are compared at once
 
 // Short slices, sorted many at a time (network.h): the longest, and the fewest of them for which it is faster. A block
 // of elements with their keys and indices stays in the L1 cache.
-constexpr int64_t longest_network = 256, least_slices = 4, network_block = 2048;
+constexpr int64_t longest_network = 256, least_slices = 4, network_block = 2048, network_elements = 4096;
 constexpr int64_t network_task = 1 << 12; // elements of a task
 
 // The first elements of long slices.

@@ -234,12 +234,7 @@ export class DeviceRecording extends Tracking implements Recorded {
     const given = storage as Storage;
     const { memory } = given;
     if (this.isNew(given) && !this.byMemory.has(memory) && !this.known.has(memory)) this.hostWritten.add(given);
-    else
-      throw this.refusal(
-        "read",
-        "the function reads or writes elements of a tensor in JavaScript, as item() does",
-        "return the tensor, and read it after the call",
-      );
+    else throw this.accessRefusal();
   }
 
   adopt(storage: Storage): Entry {

@@ -118,6 +118,9 @@ export function rowsDispatch(product: Planned, next: Planned, isNeeded: boolean)
   return call && { ...call, rows: plan };
 }
 
+/** Returns the function constants of a dispatch of a kernel. */
+const constantsOf = ({ kernel }: Planned) => kernel?.constants ?? [];
+
 const FITS = 3; // the index of this function constant of `kernels/normalization/rows.h`
 
 /**
@@ -128,7 +131,7 @@ function placeInResult(product: Planned, next: Planned, { out, sum }: RowKernel)
   const place = rangesOf(next)[out];
   const others = [...product.operands, ...next.operands.filter((_, at) => at !== out && at !== sum)];
   const isOther = others.includes(place.entry) || place.length !== rangesOf(product)[3].length;
-  return isOther || next.kernel!.constants![FITS] === 0 || !next.writes[out] ? undefined : place;
+  return isOther || constantsOf(next)[FITS] === 0 || !next.writes[out] ? undefined : place;
 }
 
 /** Whether a product has large tiles, which load each element less often than wide tiles do. */
@@ -141,9 +144,10 @@ const MOST_SECOND = 512;
 
 /** Returns one dispatch for normalized rows and a product of them; undefined if they can't be one kernel. */
 export function secondProductDispatch(rows: Planned, call: Planned): Planned | undefined {
-  const { product, next, tiled, kernel } = rows.rows!;
+  const plan = rows.rows!;
+  const { product, next, tiled, kernel } = plan;
   const chain = call.chain?.head ? call.chain : undefined;
-  const second = chain ? chain.head!.call : call;
+  const second = chain?.head?.call ?? call;
   const found = tiledCall(second);
   if (!found || found.type !== tiled.type || isLarge(found)) return undefined;
   const facts = productOf(second);
@@ -159,7 +163,7 @@ export function secondProductDispatch(rows: Planned, call: Planned): Planned | u
   if (reads.some(({ entry }) => written.includes(entry))) return undefined;
   if (call.operands.some((entry, at) => call.writes[at] && rows.operands.includes(entry))) return undefined;
   const wide = { product: second, chain, tiled: { ...found, tile: tiled.tile } };
-  return planDispatch(rows.rows!, wide, [rows, call]);
+  return planDispatch(plan, wide, [rows, call]);
 }
 
 /** Metal allows 31 buffers, of which up to 4 are parameters. */
@@ -183,7 +187,7 @@ function planDispatch(plan: RowsPlan, second: Second | undefined, replaces: read
   const each = rows / rowsOfGroup(next);
   return dispatchOf({
     kernel: ROWS,
-    constants: next.kernel!.constants!,
+    constants: constantsOf(next),
     buffers,
     gridKind: "threadgroups",
     replaces,
@@ -268,7 +272,7 @@ function tileFor(
   kernel: RowKernel,
 ): (typeof wideTiles)[number] | undefined {
   const { m, n, splits, isRowMajor, hasInput } = productOf(product);
-  const [, lanes] = next.kernel!.constants!;
+  const [, lanes] = constantsOf(next);
   const written = product.operands[3];
   if (splits !== 1 || !isRowMajor || n > MOST_COLUMNS || lanes !== LANES || isLarge(tiled)) return undefined;
   if (!kernel.pointers[0].includes(` ${tiled.out} `) || gridOf(next).threads !== TEAMS * LANES) return undefined;
@@ -289,10 +293,11 @@ interface Rows {
 /** Whether a dispatch reads a product only row by row, in order. */
 function readsRows(next: Planned, { rows }: RowKernel, offset: number, { entry, m, n }: Rows): boolean {
   const long = longsIn(next);
-  const slices = members["rows"];
-  const at = (name: string) => slices.offset + slices.field.members![name].offset;
-  const nest = slices.field.members!["nest"];
-  const inNest = (name: string) => slices.offset + nest.offset + nest.field.members![name].offset;
+  const { offset: start, field: slices } = members["rows"];
+  const placeIn = ({ members: parts = {} }: typeof slices, name: string) => parts[name];
+  const at = (name: string) => start + placeIn(slices, name).offset;
+  const nest = placeIn(slices, "nest");
+  const inNest = (name: string) => start + nest.offset + placeIn(nest.field, name).offset;
   if (long(at("length")) !== n || long(inNest("count")) !== m || long(inNest("rank")) !== 1) return false;
   const ranges = rangesOf(next);
   const reading = next.operands.flatMap((operand, index) => (operand === entry ? [index] : []));

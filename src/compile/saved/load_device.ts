@@ -121,7 +121,10 @@ function callOf({ name, kernel, operands, writes }: SavedCall, block: Uint8Array
   const bindings = bindingsIn(block);
   if (bindings.length !== operands.length) fail("a dispatch has another number of operands");
   const call: DeviceCall = {
-    ...{ name, kernel, writes, bindings },
+    name,
+    kernel,
+    writes,
+    bindings,
     place: new Error(),
     block: withPipeline(block, handle),
     operands: operands.map((id) => all[id]),

@@ -1,13 +1,11 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
-import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { lastElement } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
-import { SERIAL } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { formBlocks, formTriangles, trianglesFor } from "./blocks.metal.ts";
-import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
-import { qrParameters } from "./primitive.ts";
+import { fitsThreadgroup, launchQr } from "./layout.metal.ts";
 
 export const productMetal: MetalImplementation<undefined, [Tensor, Tensor], [Tensor]> = {
   unsupported(call) {
@@ -24,16 +22,13 @@ export const productMetal: MetalImplementation<undefined, [Tensor, Tensor], [Ten
       const blocks = { a: a, tau: tau, triangles };
       return spanOf([...(reflectors > 0 ? [formTriangles(blocks)] : []), ...formBlocks(blocks, q)]);
     }
-    const team = teamFor(rows);
-    const stride = strideFor(columns);
-    return launchBatch(batch, SERIAL * batch * rows * columns * Math.max(1, reflectors), (count) => ({
-      file: "linalg/qr.metal",
+    return launchQr({
       name: "householder_product",
       operands: [reads(a), reads(tau), writes(q)],
-      parameters: qrParameters.bytes({ ...sizes, batch: count, width: lastElement(q.shape), reflectors, stride, team }),
-      threadgroups: [count],
-      threadgroup: threadsOf(columns, team),
-      threadgroupMemory: [bytesFor(matrixFloats(rows, columns))],
-    }));
+      sizes,
+      width: lastElement(q.shape),
+      reflectors,
+      work: batch * rows * columns * Math.max(1, reflectors),
+    });
   },
 };

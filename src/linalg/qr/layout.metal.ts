@@ -1,5 +1,9 @@
-/** The layout of matrices of reflections in threadgroup memory, and the threads that work on them. */
-import { threadsFor } from "../metal.ts";
+/** The layout of matrices of reflections in threadgroup memory, the threads that work on them, and their launches. */
+import type { TicketRange } from "../../backend/backend.ts";
+import { type Launch, launchBatch } from "../../backend/metal/launch.ts";
+import type { Matrices } from "../matrices.ts";
+import { SERIAL, threadsFor } from "../metal.ts";
+import { qrParameters } from "./primitive.ts";
 
 /** Floats that fit threadgroup memory. */
 const ROOM = 32768 / 4;
@@ -33,4 +37,31 @@ export const fitsThreadgroup = (rows: number, columns: number): boolean => matri
 export function tileFor(rows: number): number {
   const columns = Math.floor(ROOM / Math.max(1, rows)) - 1;
   return Math.max(0, Math.min(32, columns % 2 === 0 ? columns - 1 : columns));
+}
+
+/** A launch of a kernel of qr.metal, with a threadgroup for each matrix. */
+interface QrLaunch {
+  readonly name: "geqrf" | "householder_product" | "qr";
+  readonly operands: Launch["operands"];
+  readonly sizes: Matrices;
+  /** Columns of the matrix in threadgroup memory. Default: those of `sizes` */
+  readonly columns?: number;
+  readonly width?: number;
+  readonly reflectors?: number;
+  readonly work: number;
+}
+
+export function launchQr(given: QrLaunch): TicketRange {
+  const { name, operands, sizes, columns = sizes.columns, width = 0, reflectors = 0, work } = given;
+  const { batch, rows } = sizes;
+  const [team, stride] = [teamFor(rows), strideFor(columns)];
+  return launchBatch(batch, SERIAL * work, (count) => ({
+    file: "linalg/qr.metal",
+    name,
+    operands,
+    parameters: qrParameters.bytes({ ...sizes, batch: count, width, reflectors, stride, team }),
+    threadgroups: [count],
+    threadgroup: threadsOf(columns, team),
+    threadgroupMemory: [bytesFor(matrixFloats(rows, columns))],
+  }));
 }

@@ -1,13 +1,12 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
-import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import { noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
-import { SERIAL } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { factorBlocks, finishBlocks, formBlocks, trianglesFor } from "./blocks.metal.ts";
-import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
-import { type QrAttributes, qrParameters } from "./primitive.ts";
+import { fitsThreadgroup, launchQr } from "./layout.metal.ts";
+import type { QrAttributes } from "./primitive.ts";
 
 export const qrMetal: MetalImplementation<QrAttributes, [Tensor], [Tensor, Tensor]> = {
   unsupported(call) {
@@ -23,23 +22,14 @@ export const qrMetal: MetalImplementation<QrAttributes, [Tensor], [Tensor, Tenso
     const { batch, rows } = sizes;
     const columns = Math.max(sizes.columns, width);
     if (!fitsThreadgroup(rows, columns)) return runBlocks(a, q, r);
-    const team = teamFor(rows);
-    return launchBatch(batch, SERIAL * batch * rows * columns * Math.max(1, Math.min(rows, columns)), (count) => ({
-      file: "linalg/qr.metal",
+    return launchQr({
       name: "qr",
       operands: [reads(a), writes(q), writes(r)],
-      parameters: qrParameters.bytes({
-        ...sizes,
-        batch: count,
-        width,
-        reflectors: 0,
-        stride: strideFor(columns),
-        team,
-      }),
-      threadgroups: [count],
-      threadgroup: threadsOf(columns, team),
-      threadgroupMemory: [bytesFor(matrixFloats(rows, columns))],
-    }));
+      sizes,
+      columns,
+      width,
+      work: batch * rows * columns * Math.max(1, Math.min(rows, columns)),
+    });
   },
 };
 

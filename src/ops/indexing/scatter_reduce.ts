@@ -2,11 +2,10 @@
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
-import { DTypeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
-import { aTensor } from "../../tensor/kinds.ts";
+import { aTensor, expectNumbers } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -138,12 +137,7 @@ interface Call {
 
 function reduced(operation: string, call: Call): Tensor {
   const { x, index, source, axis } = call;
-  if (x.dtype === "bool" && (operation === "indexReduce" || call.reduce === "mean"))
-    throw new DTypeError(
-      operation,
-      "notNumbers",
-      `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
-    );
+  if (operation === "indexReduce" || call.reduce === "mean") expectNumbers(operation, x);
   checkElements(operation, [x, index, source]);
   return underName(operation, () =>
     tidy(() => {

@@ -12,7 +12,7 @@ import {
   isInteger,
   realDType,
 } from "../../tensor/dtype.ts";
-import { aTensor } from "../../tensor/kinds.ts";
+import { aTensor, expectNumbers } from "../../tensor/kinds.ts";
 import { promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -115,8 +115,7 @@ interface Weights {
 
 function covariances(operation: string, x: Tensor, { correction, fweights, aweights }: Weights): Tensor {
   if (x.rank > 2) throw new ShapeError(operation, "wrongRank", `expected at most two axes, got ${x.describe()}`);
-  if (x.dtype === "bool")
-    throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
+  expectNumbers(operation, x, "bool");
   const plain = hasGradients(x.dtype) ? x.dtype : "float32";
   const target = aweights && isFloat(aweights.dtype) ? promote(plain, aweights.dtype) : plain;
   const wide = toDType(x, computationDType(target));

@@ -25,7 +25,7 @@ import type { BatchNormAttributes, BatchNormGradientName, BatchNormName } from "
 import { fusesGroups, normalizedGroups } from "./group_norm.cpu.ts";
 import { normalize } from "./normalize.ts";
 import { type Named, namedTensors, present } from "./problem.ts";
-import { type GradientSource, type Gradients, type NormalizedRows, secondGradients } from "./second_gradients.ts";
+import { type GradientSource, type Gradients, type NormalizedRows, recordGradients } from "./second_gradients.ts";
 
 const batchNormPrimitive = definePrimitive<BatchNormAttributes<BatchNormName>>({
   name: "batchNorm",
@@ -142,16 +142,9 @@ function gradientsOf(
   });
   const results = executeMany(batchNormGradientPrimitive, inputs.tensors, specs, call, operation);
   const variables = present({ x, weight, gradOut });
-  record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, saved) => {
-    const kept = namedTensors<typeof operands>(inputs.names, saved);
-    const gradients = secondGradients(
-      channelsFor(operation, eps, kept),
-      kept,
-      namedTensors<Named<GradientSource>>(sources, incoming as readonly Tensor[]),
-    );
-    return variables.names.map((name) => gradients[name] ?? null);
-  });
-  return namedTensors<Named<GradientSource>>(sources, results);
+  return recordGradients({ operation, inputs, variables, sources, results }, (saved: typeof operands) =>
+    channelsFor(operation, eps, saved),
+  );
 }
 
 /** Returns the layout of channels, each with one weight, for second-order gradients. */

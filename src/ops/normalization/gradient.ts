@@ -1,5 +1,4 @@
 /** The backward pass of normalizations as a differentiable operation, for higher-order gradients. */
-import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { keysOf } from "../../core/records.ts";
@@ -12,8 +11,8 @@ import { backwardCpu } from "./backward.cpu.ts";
 import { backwardMetal } from "./backward.metal.ts";
 import { backwardReference } from "./backward.reference.ts";
 import type { NormalizationAttributes, OutputName } from "./primitive.ts";
-import { type Named, namedTensors, present } from "./problem.ts";
-import { type GradientSource, type Gradients, type NormalizedRows, secondGradients } from "./second_gradients.ts";
+import { type Named, present } from "./problem.ts";
+import { type GradientSource, type Gradients, type NormalizedRows, recordGradients } from "./second_gradients.ts";
 
 /** Maps saved tensors and incoming gradients to the needed gradients. */
 const normalizationBackward = definePrimitive<NormalizationAttributes>({
@@ -58,16 +57,9 @@ export function normalizationGradient(
   const call = { inputs: inputs.names, outputs, isCentered, eps };
   const results = executeMany(normalizationBackward, inputs.tensors, specs, call, operation);
   const variables = present({ x, weight, gradOut, gradSum });
-  record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, saved) => {
-    const kept = namedTensors<Operands>(inputs.names, saved);
-    const gradients = secondGradients(
-      rowsFor(attributes, kept),
-      kept,
-      namedTensors<Named<GradientSource>>(sources, incoming as readonly Tensor[]),
-    );
-    return variables.names.map((name) => gradients[name] ?? null);
-  });
-  return namedTensors<Named<GradientSource>>(sources, results);
+  return recordGradients({ operation, inputs, variables, sources, results }, (saved: Operands) =>
+    rowsFor(attributes, saved),
+  );
 }
 
 /** Returns the layout of rows along the last axis, with the weight along it. */

@@ -1,4 +1,5 @@
 /** Second-order gradients of normalizations, for any layout of rows. */
+import { record } from "../../autograd/record.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -6,7 +7,7 @@ import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
 import { rsqrt } from "../elementwise/power.ts";
 import { expand, sumTo } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
-import type { Named } from "./problem.ts";
+import { type Named, namedTensors, type present } from "./problem.ts";
 
 /** Operands with a gradient; the gradient of x is also the residual's. */
 export type GradientSource = "x" | "weight" | "bias";
@@ -32,6 +33,40 @@ interface Operands extends Named<"weight" | "gradSum"> {
 }
 
 export type SecondGradients = { readonly [Name in "x" | "weight" | "gradOut" | "gradSum"]?: Tensor | null | undefined };
+
+type Present = ReturnType<typeof present>;
+
+/** A call that computed gradients. */
+interface GradientCall {
+  readonly operation: string;
+  readonly inputs: Present;
+  /** The inputs that have gradients. */
+  readonly variables: Present;
+  readonly sources: readonly GradientSource[];
+  readonly results: readonly Tensor[];
+}
+
+/**
+ * Records a call that computed gradients, so that they are differentiable, and returns them by name.
+ *
+ * @param layout returns the groups of elements, from the saved operands
+ */
+export function recordGradients<Saved extends Operands>(
+  { operation, inputs, variables, sources, results }: GradientCall,
+  layout: (saved: Saved) => NormalizedRows,
+): Gradients {
+  record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, tensors) => {
+    const saved = namedTensors<Saved>(inputs.names as (keyof Saved)[], tensors);
+    const given = namedTensors<Named<GradientSource>>(sources, incoming as readonly Tensor[]);
+    const gradients: { readonly [name: string]: Tensor | null | undefined } = secondGradients(
+      layout(saved),
+      saved,
+      given,
+    );
+    return variables.names.map((name) => gradients[name] ?? null);
+  });
+  return namedTensors<Named<GradientSource>>(sources, results);
+}
 
 /**
  * Computes second-order gradients. Let u, a and b be the gradients with respect to gradX, gradWeight and gradBias, v =

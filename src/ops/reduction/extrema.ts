@@ -1,11 +1,10 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
-import { DTypeError } from "../../core/errors.ts";
 import { axis, flag } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { aTensor } from "../../tensor/kinds.ts";
+import { aTensor, expectNumbers } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { copyOf } from "../copy/copy.ts";
@@ -218,8 +217,7 @@ const argminParameters = indexedParameters("argmin");
 argmin.method = "int64" as const;
 
 function extremeIndex(operation: string, name: ExtremumName, x: Tensor, options: IndexedOptions): Tensor<"int64"> {
-  if (x.dtype === "bool")
-    throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
+  expectNumbers(operation, x, "bool");
   const plan = planReduction(operation, x, options);
   refuseEmpty(operation, x, plan);
   const [values, indices] = underName(operation, () => extremum(name, x, plan)) as [Tensor, Tensor<"int64">];

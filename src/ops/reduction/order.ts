@@ -3,11 +3,11 @@ import { noGrad } from "../../autograd/modes.ts";
 import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, flag, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
-import { aTensor } from "../../tensor/kinds.ts";
+import { aTensor, expectNumbers } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -157,12 +157,7 @@ function medianOf(
   { x, dim, keepdim }: ReturnType<ReturnType<typeof orderParameters>>,
   place: Place,
 ): Tensor | ValuesAndIndices<DType> {
-  if (x.dtype === "bool")
-    throw new DTypeError(
-      operation,
-      "notNumbers",
-      `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
-    );
+  expectNumbers(operation, x);
   const axis = dim === undefined ? 0 : normalizeAxis(operation, dim, x.rank);
   const input = dim === undefined ? flatten(x) : x;
   if (input.rank > 0 && input.shape[axis] === 0)

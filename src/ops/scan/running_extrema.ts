@@ -4,11 +4,10 @@ import { record } from "../../autograd/record.ts";
 import { checkElements, executeMany, underName } from "../../backend/dispatch.ts";
 import { fusesOnCpu } from "../../backend/fuses.ts";
 import { firstBackend } from "../../backend/registry.ts";
-import { DTypeError } from "../../core/errors.ts";
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { computationDType, type DType, isFloat } from "../../tensor/dtype.ts";
-import { aTensor } from "../../tensor/kinds.ts";
+import { aTensor, expectNumbers } from "../../tensor/kinds.ts";
 import { normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -82,12 +81,7 @@ function runningExtremum(
   isMinimum: boolean,
 ): ValuesAndIndices<DType> {
   const axis = normalizeAxis(operation, dim, x.rank);
-  if (x.dtype === "bool")
-    throw new DTypeError(
-      operation,
-      "notNumbers",
-      `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
-    );
+  expectNumbers(operation, x);
   checkElements(operation, [x]);
   const lines = x.rank === 0 ? reshape(x, [1]) : x;
   const { values, indices } =

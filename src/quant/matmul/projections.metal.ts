@@ -11,7 +11,11 @@ export const quantizedProjectionsMetal: MetalImplementation<ProjectionsAttribute
     const products = weights
       .map((each, at) => ({
         attributes: { ...each, count, isFast },
-        ...{ x, matrices: [matrices[at]], biases: [biases[at]], activation: 0, output: outputs[at] },
+        x,
+        matrices: [matrices[at]],
+        biases: [biases[at]],
+        activation: 0,
+        output: outputs[at],
       }))
       .filter(({ output }) => output.size > 0);
     const ofBytes = products.filter(({ attributes }) => isFast && whyExact(attributes, x.dtype) === undefined);

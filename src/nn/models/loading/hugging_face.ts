@@ -18,6 +18,7 @@ import { checkAround, checkKeys, completed, quantizationKeys } from "./config_fi
 import { llama4Attention } from "./derived_fields.ts";
 import { expertsOf, isSparse } from "./experts.ts";
 import { falconH1Attention, falconH1FeedForward } from "./falcon_h1.ts";
+import { kindsOfLayers, slides } from "./layer_types.ts";
 import { mamba, mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
@@ -406,8 +407,6 @@ function temperatureOf(row: Architecture, config: Settings): TemperatureDescript
   return { beta: rope.number("llama_4_scaling_beta"), length: rope.whole("original_max_position_embeddings") };
 }
 
-const kindsOfLayers: Readonly<Record<string, boolean>> = { sliding_attention: true, full_attention: false };
-
 /**
  * Returns which tokens a layer's tokens attend to. With `is_causal: false`, the window on each side excludes the token
  * itself. With `use_bidirectional_attention`, the window covers both sides together.
@@ -430,7 +429,10 @@ function windowOf({ windows }: Architecture, config: Settings, index: number): n
     return size !== undefined && index >= config.whole("max_window_layers", 0) ? size : undefined;
   if (types === undefined && windows === "unrotated") return isListed(config, index) ? undefined : size;
   const place = typeof windows === "object" && windows.first ? index : index + 1;
-  const isSliding = types === undefined ? place % everyOf(windows, config) !== 0 : slides(types, config, index);
+  const isSliding =
+    types === undefined
+      ? place % everyOf(windows, config) !== 0
+      : slides(config, config.whole("num_hidden_layers"), index);
   if (!isSliding) return undefined;
   return size ?? config.whole("sliding_window");
 }
@@ -439,18 +441,6 @@ function windowOf({ windows }: Architecture, config: Settings, index: number): n
 function everyOf(windows: Architecture["windows"], config: Settings): number {
   const name = "sliding_window_pattern";
   return config.names.includes(name) ? config.whole(name) : typeof windows === "object" ? windows.every : 1;
-}
-
-/** @throws {FileFormatError} if the list does not have one kind per layer. */
-function slides(types: unknown, config: Settings, index: number): boolean {
-  const count = config.whole("num_hidden_layers");
-  const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(kindsOfLayers, type);
-  if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]];
-  throw config.wrong(
-    "layer_types",
-    `a list of ${count} values, each ${Object.keys(kindsOfLayers).join(" or ")}`,
-    types,
-  );
 }
 
 function feedForwardOf(row: Architecture, config: Settings, index: number): FeedForwardDescription {

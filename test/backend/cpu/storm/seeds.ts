@@ -335,6 +335,36 @@ function complexMatrices(dtype: "complex64" | "complex128"): void {
   }
 }
 
+function realMatrices(dtype: "float32" | "float64"): void {
+  const matrix = () => leafOf(library.mul(library.eye(5, { dtype }), 4));
+  gradientsOf(() => library.linalg.cholesky(matrix()));
+  library.linalg.choleskyInverse(matrix().detach()).dataSync();
+  for (const mode of ["reflect", "replicate", "circular"] as const)
+    gradientsOf(() => library.pad(leaf([2, 4, 3], dtype), [1, 2, 0, 1], { mode }));
+  gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
+  gradientsOf(() => library.linalg.lu(matrix()).u);
+  library.linalg.lu(matrix().detach()).u.dataSync();
+  library.linalg.det(matrix()).dataSync();
+  library.linalg.slogdet(matrix()).logabsdet.dataSync();
+  library.linalg.matrixExp(matrix()).dataSync();
+  library.linalg.vander(library.ones([5], { dtype })).dataSync();
+  library.corrcoef(matrix().detach()).dataSync();
+  library.cov(matrix().detach()).dataSync();
+  library.trapezoid(matrix().detach()).dataSync();
+  library.cumulativeTrapezoid(matrix().detach(), { dim: 0 }).dataSync();
+  library.histc(matrix().detach()).dataSync();
+  library.histogram(library.rand([9], { dtype }), 3, { weight: library.rand([9], { dtype }) }).hist.dataSync();
+  library.linalg.inv(library.eye(70, { dtype })).dataSync();
+  const { ld, pivots } = library.linalg.ldlFactor(matrix());
+  library.linalg.ldlSolve(ld, pivots, library.ones([5, 3], { dtype })).dataSync();
+  gradientsOf(() => library.linalg.eigh(matrix()).eigenvalues);
+  gradientsOf(() => library.linalg.svdvals(matrix()));
+  complexMatrices(dtype === "float32" ? "complex64" : "complex128");
+  library.linalg.eig(matrix()).eigenvectors.dataSync();
+  reflections(dtype);
+  gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
+}
+
 /** Functions that no operation's call reaches. */
 function further(): void {
   otherDtypes();
@@ -353,35 +383,7 @@ function further(): void {
   gradientsOf(() => library.swiglu(leaf([7, 3]), leaf([7, 3])));
   gradientsOf(() => library.max(leaf([7, 3]), { dim: 0 }));
   gradientsOf(() => library.gather(leaf([7, 3]), whole([[0, 2]]).expand([7, 2]), { dim: 1 }));
-  for (const dtype of ["float32", "float64"] as const) {
-    const matrix = () => leafOf(library.mul(library.eye(5, { dtype }), 4));
-    gradientsOf(() => library.linalg.cholesky(matrix()));
-    library.linalg.choleskyInverse(matrix().detach()).dataSync();
-    for (const mode of ["reflect", "replicate", "circular"] as const)
-      gradientsOf(() => library.pad(leaf([2, 4, 3], dtype), [1, 2, 0, 1], { mode }));
-    gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
-    gradientsOf(() => library.linalg.lu(matrix()).u);
-    library.linalg.lu(matrix().detach()).u.dataSync();
-    library.linalg.det(matrix()).dataSync();
-    library.linalg.slogdet(matrix()).logabsdet.dataSync();
-    library.linalg.matrixExp(matrix()).dataSync();
-    library.linalg.vander(library.ones([5], { dtype })).dataSync();
-    library.corrcoef(matrix().detach()).dataSync();
-    library.cov(matrix().detach()).dataSync();
-    library.trapezoid(matrix().detach()).dataSync();
-    library.cumulativeTrapezoid(matrix().detach(), { dim: 0 }).dataSync();
-    library.histc(matrix().detach()).dataSync();
-    library.histogram(library.rand([9], { dtype }), 3, { weight: library.rand([9], { dtype }) }).hist.dataSync();
-    library.linalg.inv(library.eye(70, { dtype })).dataSync();
-    const { ld, pivots } = library.linalg.ldlFactor(matrix());
-    library.linalg.ldlSolve(ld, pivots, library.ones([5, 3], { dtype })).dataSync();
-    gradientsOf(() => library.linalg.eigh(matrix()).eigenvalues);
-    gradientsOf(() => library.linalg.svdvals(matrix()));
-    complexMatrices(dtype === "float32" ? "complex64" : "complex128");
-    library.linalg.eig(matrix()).eigenvectors.dataSync();
-    reflections(dtype);
-    gradientsOf(() => library.linalg.solveTriangular(matrix(), leaf([5, 7], dtype), { upper: false }));
-  }
+  for (const dtype of ["float32", "float64"] as const) realMatrices(dtype);
   library.mode(library.rand([1025])).indices.dataSync(); // longer slices are sorted
   library.arange(0, 9, { dtype: "int64" }).dataSync();
   library.linspace(0, 1, 9).dataSync();

@@ -8,6 +8,7 @@ import type {
 } from "../../encoder/description.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
 import { checkKeys } from "../config_fields.ts";
+import { kindsOfLayers, slides } from "../layer_types.ts";
 import { ropeOf } from "../rope_settings.ts";
 import { Settings } from "../settings.ts";
 import { alibiSlopes } from "../unrotated.ts";
@@ -172,7 +173,7 @@ function attentionOf(
   { heads, headWidth, count }: Sizes,
   index: number,
 ): EncoderAttentionDescription {
-  const isLocal = row.windows === true && slides(config, count, index);
+  const isLocal = row.windows === true && isLocalBlock(config, count, index);
   const bias = row.attentionBias === "ifConfigured" ? config.flag("attention_bias") : (row.attentionBias ?? true);
   return {
     heads,
@@ -187,20 +188,11 @@ function attentionOf(
   };
 }
 
-const kindsOfLayers: Readonly<Record<string, boolean>> = { sliding_attention: true, full_attention: false };
-
 /** Whether a block of ModernBERT has local attention. @throws {FileFormatError} for a list of another length. */
-function slides(config: Settings, count: number, index: number): boolean {
-  const types = config.get("layer_types");
-  if (types === undefined) return index % config.whole("global_attn_every_n_layers") !== 0;
-  const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(kindsOfLayers, type);
-  if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]];
-  throw config.wrong(
-    "layer_types",
-    `a list of ${count} values, each ${Object.keys(kindsOfLayers).join(" or ")}`,
-    types,
-  );
-}
+const isLocalBlock = (config: Settings, count: number, index: number): boolean =>
+  config.get("layer_types") === undefined
+    ? index % config.whole("global_attn_every_n_layers") !== 0
+    : slides(config, count, index);
 
 /** The rotation of a block. ModernBERT has one for each kind of layer. */
 function ropeFor(row: EncoderArchitecture, config: Settings, headWidth: number, isLocal: boolean): RopeDescription {

@@ -6,7 +6,6 @@ import { recordIn } from "../../../../core/values.ts";
 import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
 import type { DecoderDescription } from "../../decoder/description.ts";
 import type { EncoderDescription } from "../../encoder/description.ts";
-import { Encoder } from "../../encoder/encoder.ts";
 import type { Described } from "../architectures.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
 import { placesOf } from "../names.ts";
@@ -15,6 +14,7 @@ import type { Opened } from "../opened.ts";
 import { sourceOf } from "../packed/methods.ts";
 import type { Settings } from "../settings.ts";
 import { decoderHeadOf, labelsOf } from "./heads.ts";
+import { encoderMaker } from "./open.ts";
 import { loadSentenceHead } from "./sentence_files.ts";
 
 /** Whether a folder was saved by sentence-transformers. */
@@ -67,13 +67,7 @@ export function openSentenceDecoder(
       generation: generationOf(path),
       chatTemplate: chatTemplateOf(path),
       config: recordIn(config),
-      newModel(options) {
-        const model = new Encoder({ ...encoderOf(decoder), head }, options);
-        model.tokenizer = tokenizer;
-        model.labels = labels;
-        model.sentence = sentence?.(options) ?? null;
-        return model;
-      },
+      newModel: encoderMaker({ ...encoderOf(decoder), head }, { tokenizer, labels, sentence }),
       [Symbol.dispose]: () => file.close(),
     };
   } catch (cause) {

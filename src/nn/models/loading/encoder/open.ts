@@ -3,7 +3,11 @@
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
 import { hasTokenizer, loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import type { PretrainedTokenizer } from "../../../../text/pretrained_tokenizer.ts";
+import type { LayerOptions } from "../../../layers/initialization.ts";
+import type { EncoderDescription } from "../../encoder/description.ts";
 import { Encoder } from "../../encoder/encoder.ts";
+import type { EncoderLabels } from "../../encoder/labels.ts";
 import { chatTemplateOf, generationOf } from "../generation.ts";
 import { openWeights } from "../open_weights.ts";
 import type { Opened } from "../opened.ts";
@@ -43,13 +47,7 @@ export function openEncoder(path: string, type: EncoderName, config: object, pre
       style: "huggingFace",
       ...about,
       config: recordIn(config),
-      newModel(options) {
-        const model = new Encoder(description, options);
-        model.tokenizer = tokenizer;
-        model.labels = labels;
-        model.sentence = sentence?.(options) ?? null;
-        return model;
-      },
+      newModel: encoderMaker(description, { tokenizer, labels, sentence }),
       [Symbol.dispose]: () => file.close(),
     };
   } catch (cause) {
@@ -57,6 +55,24 @@ export function openEncoder(path: string, type: EncoderName, config: object, pre
     throw cause;
   }
 }
+
+/** What an encoder has besides its network. */
+interface EncoderParts {
+  readonly tokenizer: PretrainedTokenizer | undefined;
+  readonly labels: EncoderLabels | undefined;
+  readonly sentence: ReturnType<typeof loadSentenceHead>;
+}
+
+/** Returns a function that makes an encoder with the parts of its folder. */
+export const encoderMaker =
+  (description: EncoderDescription, { tokenizer, labels, sentence }: EncoderParts) =>
+  (options: LayerOptions): Encoder => {
+    const model = new Encoder(description, options);
+    model.tokenizer = tokenizer;
+    model.labels = labels;
+    model.sentence = sentence?.(options) ?? null;
+    return model;
+  };
 
 const withoutHead = ({ description }: DescribedEncoder) => ({
   description: { ...description, head: undefined },

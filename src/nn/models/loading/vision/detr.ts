@@ -1,4 +1,5 @@
 /** The `config.json` of DETR, and the names of its weights. */
+import type { Json } from "../../../../io/json.ts";
 import type { EncoderLabels } from "../../encoder/labels.ts";
 import type { DetrDescription, DetrStack } from "../../vision/detr/description.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
@@ -53,6 +54,14 @@ const notes: ReadonlySet<string> = new Set([
   "classifier_dropout",
 ]);
 
+/** Returns the settings of a detector, with defaults. @throws {ArgumentError} `unsupportedHead` for another head */
+export function ofDetector(given: Settings, defaults: Readonly<Record<string, Json>>): Settings {
+  const list = given.get("architectures");
+  if (Array.isArray(list) && !`${list[0]}`.endsWith("ForObjectDetection"))
+    throw given.refused("unsupportedHead", `expected architectures to end with ForObjectDetection, got "${list[0]}"`);
+  return given.with(new Map([...Object.entries(defaults), ...given.entries().filter(([, value]) => value !== null)]));
+}
+
 /**
  * Reads the description of a detector. @throws {ArgumentError} `unsupportedConfig` and other codes for unsupported
  * settings, which the error names.
@@ -63,12 +72,7 @@ export function describeDetr(given: Settings): {
 } {
   const isKnown = (key: string) => Object.hasOwn(fields, key) || notes.has(key) || hasNoEffectAnywhere(key);
   checkKeys(given, isKnown, "is not a setting of detr");
-  const list = given.get("architectures");
-  if (Array.isArray(list) && !`${list[0]}`.endsWith("ForObjectDetection"))
-    throw given.refused("unsupportedHead", `expected architectures to end with ForObjectDetection, got "${list[0]}"`);
-  const config = given.with(
-    new Map([...Object.entries(fields), ...given.entries().filter(([, value]) => value !== null)]),
-  );
+  const config = ofDetector(given, fields);
   const type = config.get("position_embedding_type");
   if (type !== "sine") throw config.wrong("position_embedding_type", '"sine"', type);
   if (config.flag("dilation")) throw config.refused("unsupportedConfig", "expected dilation to be false, got true");

@@ -7,7 +7,7 @@ import { encoderActivation } from "../encoder/activations.ts";
 import { namesOf } from "../encoder/heads.ts";
 import type { Place } from "../names.ts";
 import type { Settings } from "../settings.ts";
-import { decoderNames, encoderNames } from "./detr.ts";
+import { decoderNames, encoderNames, ofDetector } from "./detr.ts";
 import { describeResNet, resNetPlaces } from "./resnet.ts";
 
 /** The fields that are read, with the defaults of `transformers` 5.23.0. */
@@ -91,12 +91,7 @@ export function describeRtDetr(given: Settings): {
     hasNoEffectAnywhere(key) ||
     (Object.hasOwn(only, key) && only[key] === given.get(key));
   checkKeys(given, isKnown, "is not a supported setting of rt_detr");
-  const list = given.get("architectures");
-  if (Array.isArray(list) && !`${list[0]}`.endsWith("ForObjectDetection"))
-    throw given.refused("unsupportedHead", `expected architectures to end with ForObjectDetection, got "${list[0]}"`);
-  const config = given.with(
-    new Map([...Object.entries(fields), ...given.entries().filter(([, value]) => value !== null)]),
-  );
+  const config = ofDetector(given, fields);
   const names = namesOf(config);
   return {
     description: { ...bodyOf(config), labels: names.length },

@@ -79,36 +79,10 @@ export function describeSam2(given: Settings): Sam2Description {
   const [image, patch] = [prompts.whole("image_size"), prompts.whole("patch_size")];
   const width = vision.whole("fpn_hidden_size");
   checkSizes(backbone, encoder, image);
-  const channels = encoder.stages.map((stage) => stage.width).toReversed();
-  // the embedding has the grid of the third stage
-  const stride = encoder.stages.slice(0, 3).reduce((product, { pool }) => product * pool, encoder.patch.stride);
-  const side = image / stride;
-  for (const [part, key, expected] of [
-    [prompts, "hidden_size", width],
-    [decoder, "hidden_size", width],
-    [vision, "num_feature_levels", 3],
-    [vision, "fpn_stride", 1],
-    [vision, "backbone_channel_list", channels],
-    [prompts, "num_point_embeddings", 4],
-    [prompts, "patch_size", stride],
-    [backbone, "hidden_size", encoder.stages[0].width],
-    [
-      vision,
-      "backbone_feature_sizes",
-      vision.get("backbone_feature_sizes") && [4, 2, 1].map((by) => [by * side, by * side]),
-    ],
-  ] as const)
-    if (JSON.stringify(part.get(key)) !== JSON.stringify(expected))
-      throw part.wrong(key, `${JSON.stringify(expected)}, to match the other parts`, part.get(key));
+  checkParts({ vision, backbone, prompts, decoder }, encoder, { image, width });
   const sums = wholesOf(vision, "fpn_top_down_levels", 0);
   if (sums.some((at) => at < encoder.stages.length - 1 && encoder.stages[at + 1].pool !== 2))
     throw vision.wrong("fpn_top_down_levels", "indices of stages after which the next stage halves the grid", sums);
-  if (width % 8 !== 0) throw vision.wrong("fpn_hidden_size", "a multiple of 8", width);
-  if (decoder.whole("num_hidden_layers") > 2)
-    throw decoder.refused(
-      "unsupportedConfig",
-      `expected mask_decoder_config.num_hidden_layers to be 1 or 2, got ${decoder.whole("num_hidden_layers")}`,
-    );
   return {
     architecture: "sam2",
     channels: backbone.whole("num_channels"),
@@ -125,6 +99,42 @@ export function describeSam2(given: Settings): Sam2Description {
         }
       : null,
   };
+}
+
+/** Checks that the parts match each other. @throws {FileFormatError} @throws {ArgumentError} `unsupportedConfig` */
+function checkParts(
+  { vision, backbone, prompts, decoder }: Readonly<Record<"vision" | "backbone" | "prompts" | "decoder", Settings>>,
+  { patch, stages }: HieraDescription,
+  { image, width }: Pick<Sam2Description, "image" | "width">,
+): void {
+  const channels = stages.map((stage) => stage.width).toReversed();
+  // the embedding has the grid of the third stage
+  const stride = stages.slice(0, 3).reduce((product, { pool }) => product * pool, patch.stride);
+  const side = image / stride;
+  for (const [part, key, expected] of [
+    [prompts, "hidden_size", width],
+    [decoder, "hidden_size", width],
+    [vision, "num_feature_levels", 3],
+    [vision, "fpn_stride", 1],
+    [vision, "backbone_channel_list", channels],
+    [prompts, "num_point_embeddings", 4],
+    [prompts, "patch_size", stride],
+    [backbone, "hidden_size", stages[0].width],
+    [
+      vision,
+      "backbone_feature_sizes",
+      vision.get("backbone_feature_sizes") && [4, 2, 1].map((by) => [by * side, by * side]),
+    ],
+  ] as const)
+    if (JSON.stringify(part.get(key)) !== JSON.stringify(expected))
+      throw part.wrong(key, `${JSON.stringify(expected)}, to match the other parts`, part.get(key));
+  if (width % 8 !== 0) throw vision.wrong("fpn_hidden_size", "a multiple of 8", width);
+  const layers = decoder.whole("num_hidden_layers");
+  if (layers > 2)
+    throw decoder.refused(
+      "unsupportedConfig",
+      `expected mask_decoder_config.num_hidden_layers to be 1 or 2, got ${layers}`,
+    );
 }
 
 /** Returns a list of whole numbers. */
