@@ -27,14 +27,24 @@ export const processorLimit = (root = systemRoot(), machine = navigator.hardware
 
 /** Parses the line `Cpus_allowed_list:	0-3,8`. */
 function affinity(status: string): Limit[] {
-  const list = /^Cpus_allowed_list:\s*(\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*)$/m.exec(status)?.[1];
-  if (list === undefined) return [];
-  const counts = list.split(",").map((range) => {
-    const [first, last = first] = range.split("-").map(Number);
-    return last - first + 1;
-  });
+  const counts = restOfLine(status, "Cpus_allowed_list:")
+    .split(",")
+    .map((range) => {
+      const [first, last = first] = range.split("-").map(wholeNumber);
+      return last - first + 1;
+    });
   const count = counts.reduce((sum, each) => sum + each, 0);
   return count >= 1 ? [{ count, source: "the process's affinity mask" }] : [];
+}
+
+/**
+ * Returns the rest of the first line with a start; an empty string if there is none. A regular expression for each
+ * start would take longer to compile, at each start of a process.
+ */
+function restOfLine(text: string, start: string): string {
+  const lines = `\n${text}\n`;
+  const at = lines.indexOf(`\n${start}`);
+  return at < 0 ? "" : lines.slice(at + 1 + start.length, lines.indexOf("\n", at + 1)).trim();
 }
 
 /** Reads microseconds of CPU time per period: in version 2 `200000 100000`, or `max 100000` without a quota. */
@@ -98,7 +108,8 @@ function resourceLimits(root: string): Limit[] {
   const limits = readSystemFile(join(root, "proc/self/limits"));
   const status = readSystemFile(join(root, "proc/self/status"));
   const of = (name: string, title: string, taken: string): Limit[] => {
-    const count = wholeNumber(new RegExp(`^Max ${title} +(\\d+) +\\S+ +bytes`, "m").exec(limits)?.[1]);
+    const [soft, , unit] = restOfLine(limits, `Max ${title} `).split(" ").filter(Boolean);
+    const count = unit === "bytes" ? wholeNumber(soft) : Number.NaN;
     if (Number.isNaN(count)) return [];
     return [{ count: Math.max(0, count - statusBytes(status, taken)), source: `what ${name} leaves` }];
   };
@@ -107,7 +118,7 @@ function resourceLimits(root: string): Limit[] {
 
 /** Reads a line such as `VmSize:	 6555484 kB`; 0 if it is missing. */
 const statusBytes = (status: string, name: string): number =>
-  Number(new RegExp(`^${name}:\\s*(\\d+) kB$`, "m").exec(status)?.[1] ?? 0) * 1024;
+  (Number.parseInt(restOfLine(status, `${name}:`), 10) || 0) * 1024;
 
 /** Returns the process's anonymous resident memory in bytes; 0 if the system does not report it. */
 export const residentBytes = (): number => statusBytes(readSystemFile("/proc/self/status"), "RssAnon");

@@ -15,12 +15,17 @@ export function missingRuntime(versions: Readonly<Record<string, string | undefi
   return `orchard-metal requires Bun ${OLDEST_BUN} or newer (https://bun.sh), got ${got}`;
 }
 
-/** Compares the three numbers of versions. Suffixes, as in `1.4.6-canary.1`, are ignored. */
+/**
+ * Compares the three numbers of versions. Suffixes, as in `1.4.6-canary.1`, are ignored. A regular expression would be
+ * compiled at each start, which takes longer than the rest of the check.
+ */
 function isOlder(version: string, least: string): boolean {
-  const numbersOf = (text: string) => text.split(/[.+-]/).map(Number);
-  const [actual, others] = [numbersOf(version), numbersOf(least)];
-  const at = [0, 1, 2].find((place) => actual[place] !== others[place]);
-  return at !== undefined && !(actual[at] > others[at]);
+  const [actual, others] = [version.split("."), least.split(".")];
+  for (let place = 0; place < 3; place++) {
+    const [one, other] = [Number.parseInt(actual[place], 10), Number.parseInt(others[place], 10)];
+    if (one !== other) return !(one > other);
+  }
+  return false;
 }
 
 /** @throws {Error} in an engine that cannot run the package. */

@@ -14,10 +14,13 @@ type Method = (...values: readonly unknown[]) => unknown;
  * Methods that JavaScript calls with additional arguments, and methods that base classes call with arguments that not
  * every subclass uses: embeddings of language models, rules and state of optimizers, and derivatives of transforms.
  */
-const calledByOthers =
-  /^(constructor|toJSON|next|return|throw|embed|ruleOf|coefficientsOf|stateNames|stateShape|logDerivative)$/;
+const calledByOthers: ReadonlySet<string> = new Set([
+  ...["constructor", "toJSON", "next", "return", "throw", "embed", "ruleOf", "coefficientsOf"],
+  ...["stateNames", "stateShape", "logDerivative"],
+]);
+const isCalledByOthers = (name: string): boolean => calledByOthers.has(name);
 /** Static predicates: `tensors.filter(Tensor.isTensor)` also passes an index. */
-const isPredicate = /^is[A-Z]\w*$/;
+const isPredicate = (name: string): boolean => name.startsWith("is") && name[2] >= "A" && name[2] <= "Z";
 /** Classes whose methods already have the check. */
 const checked = new WeakSet<object>();
 
@@ -30,7 +33,7 @@ export function refuseSurplus(values: Iterable<unknown>): void {
     for (let Each = given; isClass(Each); Each = Object.getPrototypeOf(Each)) {
       if (checked.has(Each)) break;
       checked.add(Each);
-      checkMethods(Each.name, Each.prototype, calledByOthers);
+      checkMethods(Each.name, Each.prototype, isCalledByOthers);
       checkMethods(Each.name, Each, isPredicate);
     }
 }
@@ -41,12 +44,12 @@ export function refuseSurplus(values: Iterable<unknown>): void {
 const isClass = (value: unknown): value is Class =>
   typeof value === "function" &&
   Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false &&
-  /^class\b/.test(textOf(value));
+  textOf(value).startsWith("class");
 
-function checkMethods(className: string, holder: object, unchecked: RegExp): void {
+function checkMethods(className: string, holder: object, isUnchecked: (name: string) => boolean): void {
   for (const name of Object.getOwnPropertyNames(holder)) {
     const { value, writable } = Object.getOwnPropertyDescriptor(holder, name)!;
-    if (typeof value === "function" && writable && !unchecked.test(name) && !("prototype" in value && isClass(value)))
+    if (typeof value === "function" && writable && !isUnchecked(name) && !("prototype" in value && isClass(value)))
       Reflect.set(holder, name, checkedMethod(className, name, value));
   }
 }

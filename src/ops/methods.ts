@@ -205,18 +205,18 @@ const transposes = {
     return operations.transpose(x, -2, -1);
   },
 } as const;
-const isMethod = ([, value]: readonly [string, unknown]): boolean => typeof value === "function" && "method" in value;
+// Loops are in functions, because a hot loop at the top level makes JavaScriptCore compile the whole bundle.
+function methodsOf(functions: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const found: Record<string, unknown> = { ...core };
+  for (const [name, value] of Object.entries(functions))
+    if (typeof value === "function" && "method" in value) found[name] = value;
+  return found;
+}
 
 /** All methods by name. */
-export const methods: Readonly<Record<string, unknown>> = {
-  ...core,
-  ...Object.fromEntries(Object.entries(operations).filter(isMethod)),
-};
+export const methods: Readonly<Record<string, unknown>> = methodsOf(operations);
 
-/**
- * The loops are in a function, because a hot loop at the top level makes JavaScriptCore compile the whole bundle. The
- * added methods need no check of surplus arguments, since the operations check theirs.
- */
+/** The added methods need no check of surplus arguments, since the operations check theirs. */
 function addMethods(): void {
   refuseSurplus([Tensor]);
   for (const [name, transposed] of Object.entries(transposes)) {

@@ -38,7 +38,26 @@ export const fieldAlignment: Readonly<Record<FieldType, number>> = {
   "u8[32]": 1,
 };
 
-function layout(fields: Record<string, FieldType>): Layout {
+/** A layout that is computed on first use, since most programs use few. */
+class LaterLayout implements Layout {
+  #found: Pick<Layout, "offsets" | "size"> | undefined;
+
+  constructor(readonly fields: Readonly<Record<string, FieldType>>) {}
+
+  get offsets(): Layout["offsets"] {
+    this.#found ??= layOut(this.fields);
+    return this.#found.offsets;
+  }
+
+  get size(): number {
+    this.#found ??= layOut(this.fields);
+    return this.#found.size;
+  }
+}
+
+const layout = (fields: Readonly<Record<string, FieldType>>): Layout => new LaterLayout(fields);
+
+function layOut(fields: Layout["fields"]): Pick<Layout, "offsets" | "size"> {
   const offsets: Record<string, number> = {};
   let end = 0;
   let widest = 1;
@@ -49,7 +68,7 @@ function layout(fields: Record<string, FieldType>): Layout {
     end += fieldSize[type];
     widest = Math.max(widest, alignment);
   }
-  return { fields, offsets, size: Math.ceil(end / widest) * widest };
+  return { offsets, size: Math.ceil(end / widest) * widest };
 }
 
 const header = { size: "u32", version: "u32" } as const;
