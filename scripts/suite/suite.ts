@@ -10,9 +10,10 @@ import { checkPrecedent } from "../precedent/precedent.ts";
 import { checkPackages } from "../release/check.ts";
 import { build } from "../swift/command.ts";
 import { buildTests } from "../swift/package.ts";
-import { setUp } from "../toolchain/setup.ts";
+import { setUp, setUpCpu } from "../toolchain/setup.ts";
 import { changedFiles, reachedTests } from "./changed.ts";
 import { checkClangFormat, checkLines, checkStyle, checkSwiftFormat, checkTypes } from "./checks.ts";
+import { dylibsToBuild } from "./dylibs.ts";
 import { describeGaps, forgetGaps, readGaps } from "./gaps.ts";
 import { checkLayers } from "./layers.ts";
 import { readOptions, type SuiteOptions } from "./options.ts";
@@ -29,7 +30,7 @@ import {
 } from "./part.ts";
 import { reportFolder } from "./report.ts";
 import { swiftTests } from "./swift_tests.ts";
-import { metalTests, type Selection, testChosen, testClasses, testOrdinary } from "./typescript.ts";
+import { filesNamed, metalTests, type Selection, testChosen, testClasses, testOrdinary } from "./typescript.ts";
 
 /** A part that needs Swift, and its dylib. */
 interface MetalPart {
@@ -56,9 +57,19 @@ export async function testEverything(words: readonly string[]): Promise<void> {
   const options = readOptions(words);
   await mkdir(reportFolder(), { recursive: true });
   await forgetGaps();
-  if (options.files.length > 0) return report([await testChosen(options, options.bunWords)], [], await readGaps());
+  if (options.files.length > 0) return testNamed(options);
   if (options.onlyChanged) return testChanged(options);
   return testAll(options);
+}
+
+/** Runs chosen files. Missing dylibs are built; those that are there are used, so that a test starts at once. */
+async function testNamed(options: SuiteOptions): Promise<void> {
+  const built: PartResult[] = [];
+  for (const name of dylibsToBuild(filesNamed(options.files))) {
+    if (name === "cpu") await setUpCpu();
+    built.push(await (name === "cpu" ? cpuPart() : metalPart(await setUp(), { withTests: false })));
+  }
+  report([...built, await testChosen(options, options.bunWords)], [], await readGaps());
 }
 
 /** Runs everything, or one share: the other parts run with the first share of the TypeScript tests. */
@@ -193,12 +204,12 @@ const cpuPart = (): Promise<PartResult> =>
 
 const metalName = "The metal backend, built";
 
-/** Builds the Swift tests and their modules, with which TypeScript tests compile programs. */
-async function metalPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
+/** Also builds the Swift tests and their modules, with which TypeScript tests compile programs. */
+async function metalPart(swift: SwiftToolchain | undefined, { withTests = true } = {}): Promise<PartResult> {
   if (!swift) return leaveOut(metalName, "ORCHARD_SKIP_METAL=1");
   return runPart(metalName, async () => {
     await build(swift);
-    await buildTests(swift);
+    if (withTests) await buildTests(swift);
     return onePassed;
   });
 }

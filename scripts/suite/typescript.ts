@@ -125,7 +125,7 @@ export async function testChosen(selection: Selection, words: readonly string[])
  * Selects files as Bun does: those whose paths contain one of the words. Words without a match are left for Bun to
  * reject.
  */
-function filesNamed(words: readonly string[]): string[] {
+export function filesNamed(words: readonly string[]): string[] {
   const all = allTests();
   const named = words.map((word) => [word, all.filter((file) => file.includes(word.replace(/^\.\//, "")))] as const);
   return [...new Set(named.flatMap(([word, files]) => (files.length > 0 ? files : [word])))];

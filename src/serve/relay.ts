@@ -7,13 +7,20 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** An interim response (RFC 9110, 15.2.1), which clients skip. */
 const CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n";
-/** Milliseconds before the first interim response, and between two of them. */
-const [FIRST, AGAIN] = [20, 1000];
 
-/** Milliseconds in which the bytes of a client that has ended its sending side reach the server. */
-const GRACE = 1000;
+/** Milliseconds before the first look at a connection whose client sends no more, and between two looks. */
+const [FIRST, PAUSE] = [20, 100];
 
-/** Milliseconds in which a client may read an answer that came before its request was complete. */
+/** Looks between two interim responses. */
+const AGAIN = 10;
+
+/**
+ * Looks without bytes after which none are on their way. The event loop has a turn between two looks, and moves bytes
+ * in each turn, so this also holds if other threads keep the processors for seconds.
+ */
+const QUIET = 10;
+
+/** Milliseconds in which a client may read the last bytes of a connection that the server has closed. */
 const LINGER = 5000;
 
 /** A connection, from its client's side. */
@@ -24,11 +31,12 @@ export class Relayed {
   comment: (() => void) | undefined;
   /** Ends the reading of a body: the server has everything that the client will ever send. */
   sentAll: (() => void) | undefined;
-  /** Whether the client has sent bytes to which there is no complete answer yet. */
-  private isWaiting = false;
   /** Whether the server handles a request, and whether it has sent a part of the answer. */
   private isOpen = false;
   private isAnswering = false;
+  /** The number of looks, and of those since the last bytes. */
+  private looks = 0;
+  private quiet = 0;
 
   constructor(
     private readonly client: Socket,
@@ -37,40 +45,44 @@ export class Relayed {
     for (const socket of [client, server]) socket.setNoDelay(true);
     client.pipe(server, { end: false });
     server.pipe(client);
-    client.on("data", () => {
-      this.isWaiting = true;
-    });
     server.on("data", () => {
       this.isAnswering = true;
+      this.quiet = 0;
     });
-    client.on("end", () => this.ended());
+    client.on("end", () => {
+      this.isEnded = true;
+      this.lookAfter(FIRST);
+    });
     client.on("close", () => server.destroy());
     client.on("error", () => server.destroy());
-    // A server that answers before it has read the request resets the connection after its answer.
-    server.on("error", () => client.end());
+    server.on("error", () => undefined); // a server that answers before it has read the request; "close" follows
+    server.on("close", () => this.finish());
   }
 
-  private ended(): void {
-    this.isEnded = true;
-    if (!this.isWaiting) {
-      this.client.destroy();
-      return;
-    }
-    this.probe(FIRST);
-    setTimeout(() => {
-      this.sentAll?.();
-      if (this.isWaiting && !this.isOpen) this.client.destroy(); // no complete head came
-    }, GRACE).unref();
+  /** Sends the last bytes, and closes the connection once the client does, or after a time. */
+  private finish(): void {
+    this.client.resume(); // to see the client close: nothing else reads the bytes that it still sends
+    this.client.end(() => setTimeout(() => this.client.destroy(), LINGER).unref());
   }
 
-  /** Sends bytes without meaning until the answer is complete. A client that disconnected resets the connection. */
-  private probe(milliseconds: number): void {
+  /** Looks at the connection of a client that sends no more, until it is closed. */
+  private lookAfter(pause: number): void {
     setTimeout(() => {
-      if (this.client.destroyed || !this.isWaiting) return;
-      if (this.isAnswering) this.comment?.();
-      else if (this.isOpen) this.client.write(CONTINUE);
-      this.probe(AGAIN);
-    }, milliseconds).unref();
+      const { client, server } = this;
+      if (client.destroyed) return;
+      this.quiet = client.writableLength + server.writableLength > 0 ? 0 : this.quiet + 1;
+      if (this.quiet >= QUIET) this.sentAll?.();
+      // The answer was sent, also if the server did not know yet that it is the last one; or a head is incomplete.
+      if (this.quiet >= QUIET && !this.isOpen) return this.finish();
+      if (this.looks++ % AGAIN === 0 && this.isOpen && this.quiet > 0) this.probe();
+      this.lookAfter(PAUSE);
+    }, pause).unref();
+  }
+
+  /** Sends bytes without meaning before the answer is complete. A client that disconnected resets the connection. */
+  private probe(): void {
+    if (this.isAnswering) this.comment?.();
+    else this.client.write(CONTINUE);
   }
 
   /** The server closes the connection after its answer, and reads no more: the client's bytes are dropped. */
@@ -85,9 +97,9 @@ export class Relayed {
     [this.isOpen, this.isAnswering] = [true, false];
   }
 
-  /** The server has answered the request. */
+  /** The server has answered the request. Its last bytes may be on their way. */
   answered(): void {
-    [this.isOpen, this.isWaiting, this.comment] = [false, false, undefined];
+    [this.isOpen, this.quiet, this.comment] = [false, 0, undefined];
   }
 }
 
@@ -107,7 +119,9 @@ export class Relay {
         port = server.localPort!;
         this.connections.set(port, relayed);
       });
-      server.on("close", () => this.connections.delete(port));
+      server.on("close", () => {
+        if (this.connections.get(port) === relayed) this.connections.delete(port); // the system may reuse the port
+      });
       client.on("close", () => this.sockets.delete(client));
     });
   }

@@ -1,5 +1,5 @@
 /** Checkpoints are restored exactly; damaged ones are detected, reported and skipped. */
-import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, spyOn, test } from "bun:test";
 import {
   copyFileSync,
   mkdirSync,
@@ -25,6 +25,7 @@ afterEach(() => {
   warned.mockClear();
   forgetWarnings();
 });
+afterAll(() => warned.mockRestore());
 
 const weights = () => ({
   "wte.weight": tensor([

@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend } from "../../src/backend/policy.ts";
 import { tested } from "../ops/run.ts";
-import { isExhaustive } from "../support/repeats.ts";
+import { usually } from "../support/repeats.ts";
 import { type NodeCase, readNodeCases } from "./cases.ts";
 import { firstDifference } from "./compare.ts";
 import { type Difference, differences } from "./differences.ts";
@@ -20,9 +20,14 @@ const cases = [
 ];
 const differenceOf = (name: string): Difference | undefined => differences.find(({ applies }) => applies(name));
 
-/** The software device is slow: a usual run has every tenth case. */
+/**
+ * A usual run has every case on cpu, every third on `reference`, and every tenth on metal, whose software device is
+ * slow. Importing a node is the same for all backends, whose operations have separate tests.
+ */
+const usualPeriods: Readonly<Record<BackendName, number>> = { cpu: 1, reference: 3, metal: 10 };
+
 const casesFor = (backend: BackendName): readonly NodeCase[] =>
-  backend === "metal" && !isExhaustive ? cases.filter((_, at) => at % 10 === 3) : cases;
+  usually(cases, (_, at) => (at + 1) % usualPeriods[backend] === 0);
 
 /** Operators of one name are one test. */
 const familyOf = (name: string): string => /^(?:test_)?([a-z0-9]+)/.exec(name)?.[1] ?? name;

@@ -216,7 +216,6 @@ const raw = (bytes: Uint8Array | string) =>
       text += part;
       if (/^HTTP\/1.1 \d+/.test(text)) socket.destroySoon();
     });
-    socket.setTimeout(3000, () => socket.destroy());
     socket.on("close", () => resolve(text));
     socket.on("error", () => resolve(text));
   });

@@ -1,5 +1,5 @@
 /** The lock of a folder: a second process is rejected until the first process has ended. */
-import { afterEach, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, type Mock, spyOn, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FileError } from "../../src/core/errors.ts";
@@ -58,7 +58,11 @@ describe("the lock of a folder excludes other processes", () => {
   });
 
   describe("the lock warns on some file systems", () => {
-    const warned = spyOn(console, "warn").mockImplementation(() => undefined);
+    let warned: Mock<typeof console.warn>;
+    beforeAll(() => {
+      warned = spyOn(console, "warn").mockImplementation(() => undefined);
+    });
+    afterAll(() => warned.mockRestore());
     afterEach(() => {
       warned.mockClear();
       forgetWarnings();
