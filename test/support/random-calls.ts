@@ -246,6 +246,13 @@ class Storm {
           this.size(),
           out,
         );
+      case "orchard_tensor_create": {
+        const facts = new BigUint64Array(4);
+        const length = this.pick([1, 4096, this.size()]);
+        const status = native.orchard_tensor_create(owner, length, this.below(4), text, text.length, facts);
+        if (status === 0) this.handles.buffer.push(Number(facts[0]));
+        return status;
+      }
       case "orchard_ticket_wait":
         return native.orchard_ticket_wait(owner, this.pick([0, 1, 5, this.size()]), this.below(3));
       case "orchard_inject_fault":

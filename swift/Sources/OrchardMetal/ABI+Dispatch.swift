@@ -5,9 +5,14 @@ import Foundation
 public func abiDispatch(
     _ dispatch: UnsafePointer<orchard_dispatch>?, _ blockLength: UInt64, _ ticket: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
-    let block = Result { try Block<orchard_dispatch>(dispatch, blockLength, "dispatch") }
-    return entry((try? block.get())?.header.pipeline ?? 0) {
-        let request = try DispatchRequest(block.get())
+    // For counting errors, before the block is checked.
+    let isWhole = blockLength >= MemoryLayout<orchard_dispatch>.size
+    let place = MemoryLayout<orchard_dispatch>.offset(of: \.pipeline)!
+    let handle = dispatch.map {
+        isWhole ? UnsafeRawPointer($0).loadUnaligned(fromByteOffset: place, as: UInt64.self) : 0
+    }
+    return entry(handle ?? 0) {
+        let request = try DispatchRequest(Block(dispatch, blockLength, "dispatch"))
         let encoded = try request.pipeline.context.encode(request)
         ticket?.pointee = encoded
     }
@@ -110,9 +115,9 @@ extension DispatchRequest {
                     + "\(given.flags)."
             )
         }
-        grid = [given.grid.0, given.grid.1, given.grid.2]
+        grid = Extent(given.grid)
         gridIsThreads = given.grid_kind == ORCHARD_GRID_THREADS
-        threadgroup = [given.threadgroup.0, given.threadgroup.1, given.threadgroup.2]
+        threadgroup = Extent(given.threadgroup)
         let context = pipeline.context
         bindings = try block.array(given.bindings, of: orchard_binding.self, "bindings").map {
             try Binding($0, context)
@@ -125,8 +130,18 @@ extension DispatchRequest {
         ).map {
             ThreadgroupMemory(index: Int($0.index), length: Int($0.length))
         }
-        label = try block.text(given.label, "label")
+        label = try Self.label(given.label, block, pipeline.function)
         work = given.work
+    }
+
+    /// Labels are usually the kernel's name, which is then shared.
+    private static func label(_ span: orchard_span, _ block: Block<orchard_dispatch>, _ name: String) throws -> String?
+    {
+        let bytes = try block.data(span, "label")
+        let isName = name.utf8.withContiguousStorageIfAvailable {
+            $0.count == bytes.count && memcmp($0.baseAddress!, bytes.baseAddress!, bytes.count) == 0
+        }
+        return isName == true ? name : try block.text(span, "label")
     }
 
     private static func inlineBytes(_ inline: orchard_inline, _ block: Block<orchard_dispatch>) throws
