@@ -200,9 +200,9 @@ template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, 
             }
             const long at_column = column + simd_column + place.column;
             device const Out *from = input + matrix_offset(product, PRODUCT_INPUT, part.batch) +
-                element_offset(product, PRODUCT_INPUT, at_row, at_column);
+                                     element_offset(product, PRODUCT_INPUT, at_row, at_column);
             device Out *to = out + out_offset(product, part.batch, part.split) +
-                element_offset(product, PRODUCT_OUT, at_row, at_column);
+                             element_offset(product, PRODUCT_OUT, at_row, at_column);
             UNROLLED
             for (int j = 0; j < wide; j += 1) {
                 float2 pair = product.alpha * fragment_elements(sums[i][low][j]);

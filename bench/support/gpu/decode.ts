@@ -80,5 +80,6 @@ const seconds = Math.min(await secondsPerToken(model), await secondsPerToken(mod
 const [speed, copy] = [bytes / seconds, copySpeed()];
 console.log(
   `${getBackend()}: ${(bytes / 1e6).toFixed(0)} MB of weights, ${(1 / seconds).toFixed(1)} tokens/s, ` +
-    `${(speed / 1e9).toFixed(1)} GB/s of weights, ${(speed / copy).toFixed(3)} of a copy's ${(copy / 1e9).toFixed(0)} GB/s`,
+    `${(speed / 1e9).toFixed(1)} GB/s of weights, ${(speed / copy).toFixed(3)} of a copy's ` +
+    `${(copy / 1e9).toFixed(0)} GB/s`,
 );

@@ -2,8 +2,7 @@
  * Measures the rows of rows.ts on the GPU that ORCHARD_METAL_DEVICE selects, and PyTorch on the same GPU: the
  * milliseconds of a call when many are issued, medians of seven rounds. Words select groups of rows.
  */
-import { metalContext, setBackend, setStrict } from "../../../src/index.ts";
-import { tidy } from "../../../src/tensor/tidy.ts";
+import { metalContext, setBackend, setStrict, Tensor } from "../../../src/index.ts";
 import { table } from "../measure.ts";
 import { PyTorch } from "../pytorch.ts";
 import { allRows, type Row } from "./rows.ts";
@@ -18,10 +17,15 @@ const context = metalContext();
 context.configure("storage", "private");
 console.log(`${context.deviceInfo().name}: milliseconds`);
 
+function free(result: unknown): void {
+  if (result instanceof Tensor) result.dispose();
+  else if (Array.isArray(result)) result.forEach(free);
+}
+
 function secondsOf(run: () => unknown, count: number): number {
   context.wait();
   const start = performance.now();
-  for (let call = 0; call < count; call++) tidy(() => void run());
+  for (let call = 0; call < count; call++) free(run());
   context.wait();
   return (performance.now() - start) / 1000 / count;
 }
@@ -33,7 +37,7 @@ function millisecondsOf(run: () => unknown): number {
   return 1000 * times.sort((a, b) => a - b)[ROUNDS >> 1];
 }
 
-const other = PyTorch.start("gpu/torch.py", 1, { python: Bun.which("python3") ?? undefined });
+const other = PyTorch.start("gpu/peer.py", 1);
 console.log((await other?.hear()) ?? "PyTorch is absent");
 
 const shown = (milliseconds: number): string => (Number.isNaN(milliseconds) ? "" : milliseconds.toPrecision(3));

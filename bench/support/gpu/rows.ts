@@ -4,6 +4,7 @@ import { DeviceBuffer, metalKernel, noGrad, type Tensor } from "../../../src/ind
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import * as ops from "../../../src/ops/index.ts";
 import type { FloatDType } from "../../../src/tensor/dtype.ts";
+import { tidy } from "../../../src/tensor/tidy.ts";
 
 /** Variants of a call, by the column of their times. */
 type Variants = Readonly<Record<string, () => unknown>>;
@@ -114,7 +115,7 @@ function attentionRow(dtype: FloatDType, dim: number, causal: boolean, withGradi
       const cotangent = ops.randn(shape, { dtype });
       const attend = () => ops.flashAttention(q, k, v, { causal });
       return ours(() =>
-        withGradient ? grad([attend()], [q, k, v], { gradOutputs: [cotangent] }) : noGrad(() => attend()),
+        withGradient ? tidy(() => grad([attend()], [q, k, v], { gradOutputs: [cotangent] })) : noGrad(() => attend()),
       );
     },
     setup: `q, k, v = ${operand}, ${operand}, ${operand}; g = randn(${shape.join(", ")}, dtype="${dtype}")`,

@@ -70,7 +70,7 @@ const { dispatch: whole, binding, inline: inlined, threadgroupMemory: memory } =
 const encoder = new TextEncoder();
 const align = (bytes: number): number => (bytes + 7) & ~7;
 
-/** Writes the block of a dispatch. It is the most frequent one, and `temporaryBlock` looks up each field by its name. */
+/** Writes blocks of dispatches, which are the most frequent: `writeBlock` looks up each field by its name. */
 class DispatchBlock {
   bytes = new Uint8Array(4096);
   private words = new Uint32Array(this.bytes.buffer);

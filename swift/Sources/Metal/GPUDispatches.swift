@@ -83,7 +83,9 @@ final class GPUDispatches {
 
     /// Called for every dispatch at its commit, so it makes an array of all buffers only if there are others.
     fileprivate func purged(of index: Int) -> SoftwareBuffer? {
-        for at in dispatches[index].bound { if let buffer = bound[at].buffer?.buffer, buffer.isPurged { return buffer } }
+        for at in dispatches[index].bound {
+            if let buffer = bound[at].buffer?.buffer, buffer.isPurged { return buffer }
+        }
         if held.isEmpty, case .threads = dispatches[index].grid { return nil }
         return buffers(of: index).first(where: \.isPurged)
     }

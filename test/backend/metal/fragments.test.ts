@@ -5,8 +5,8 @@
 import { describe, expect, test } from "bun:test";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { metalKernel } from "../../../src/index.ts";
-import { seed } from "../../support/some.ts";
 import { Random } from "../../ops/samples.ts";
+import { seed } from "../../support/some.ts";
 
 const [ROWS, COLUMNS, DEPTH] = [16, 8, 16];
 

@@ -235,8 +235,7 @@ MRT_FUNC TallSums tall_product(mrt_u32 a0, mrt_u32 a1, mrt_u32 a2, mrt_u32 a3, m
 // The products of all parts, the smallest first. One instruction multiplies up to four pairs of parts: two of the left
 // factor above each other, and two of either factor along k. A padding zero times infinity would be NaN, so parts are
 // never multiplied by padding; instead, the second of three parts counts twice, halved.
-template <int lefts, int rights>
-MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b) {
+template <int lefts, int rights> MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b) {
   TallSums sums = {};
   if constexpr (lefts == 3) {
     const mrt_u32 middle = halved(a.words[1]);
@@ -271,9 +270,10 @@ MRT_FUNC void take_nonfinite(float (&sums)[2], const float (&others)[2]) {
 // tensor cores do not.
 template <typename A, typename B>
 MRT_FUNC metal::vec<float, 64> mixed_product(LaneElements<A> a, LaneElements<B> b, metal::vec<float, 64> c) {
-  metal::vec<float, 64> sums = parts_product(left_parts(a, ZeroParts::kept), right_parts(b, ZeroParts::kept));
+  const auto product = [&](ZeroParts zeros) { return parts_product(left_parts(a, zeros), right_parts(b, zeros)); };
+  metal::vec<float, 64> sums = product(ZeroParts::kept);
   if (!__nvvm_vote_all_sync(all_lanes, is_finite_pair(a.pair) && is_finite_pair(b.pair)))
-    take_nonfinite(sums.own, parts_product(left_parts(a, ZeroParts::replaced), right_parts(b, ZeroParts::replaced)).own);
+    take_nonfinite(sums.own, product(ZeroParts::replaced).own);
   return {{c.own[0] + sums.own[0], c.own[1] + sums.own[1]}};
 }
 
