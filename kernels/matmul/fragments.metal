@@ -78,16 +78,14 @@ template <typename T, int SIZE, int DEPTH, int THREADS> struct FactorTiles {
         }
     }
 
-    // The address in the tile of a row of a, or a column of b, at k.
-    inline threadgroup const T *at(threadgroup const T *tile, int place, int k) const thread {
-        return along_k ? tile + place * pitch() + k : tile + k * pitch() + place;
-    }
+    // The place in the tile of a row of a, or a column of b, at k.
+    inline int at(int place, int k) const thread { return along_k ? place * pitch() + k : k * pitch() + place; }
 };
 
 // sums += a_tile b_tile, for the part of the tile that starts at (row, column).
 template <typename T, int HIGH, int WIDE, int DEPTH, typename Left, typename Right>
 inline void add_tiles(
-    thread Sums (&sums)[HIGH][2][WIDE],
+    thread Sums (&sums)[2 * HIGH][WIDE],
     thread const Left &left,
     thread const Right &right,
     threadgroup const T *a_tile,
@@ -103,7 +101,7 @@ inline void add_tiles(
             for (int low = 0; low < 2; low += 1) {
                 const int at = row + i * TALL_ROWS + low * 8;
                 fragment_load_left(
-                    a[i][low], a[i][low + 2], left.at(a_tile, at, k), left.at(a_tile, at, k + 8), left.pitch(),
+                    a[i][low], a[i][low + 2], a_tile + left.at(at, k), a_tile + left.at(at, k + 8), left.pitch(),
                     !left.along_k);
             }
         }
@@ -112,11 +110,11 @@ inline void add_tiles(
             simdgroup_matrix<T, 8, 8> b[2];
             const int at = column + j * 8;
             fragment_load(
-                b[0], b[1], right.at(b_tile, at, k), right.at(b_tile, at, k + 8), right.pitch(), right.along_k);
+                b[0], b[1], b_tile + right.at(at, k), b_tile + right.at(at, k + 8), right.pitch(), right.along_k);
             UNROLLED
             for (int i = 0; i < HIGH; i += 1) {
                 fragment_multiply_accumulate(
-                    sums[i][0][j], sums[i][1][j], a[i][0], a[i][1], a[i][2], a[i][3], b[0], b[1]);
+                    sums[2 * i][j], sums[2 * i + 1][j], a[i][0], a[i][1], a[i][2], a[i][3], b[0], b[1]);
             }
         }
     }
@@ -159,11 +157,8 @@ template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, 
     right.along_k = b_along_k;
     right.eights = b_eights;
 
-    Sums sums[high][2][wide];
-    UNROLLED
-    for (int i = 0; i < high; i += 1) {
-        clear_sums(sums[i]);
-    }
+    Sums sums[2 * high][wide];
+    clear_sums(sums);
     const int simd_row = int(simdgroup_index) / ACROSS * high * TALL_ROWS;
     const int simd_column = int(simdgroup_index) % ACROSS * wide * 8;
     if (left.can_read_ahead(part.last - part.first)) {
@@ -205,7 +200,7 @@ template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, 
                              element_offset(product, PRODUCT_OUT, at_row, at_column);
             UNROLLED
             for (int j = 0; j < wide; j += 1) {
-                float2 pair = product.alpha * fragment_elements(sums[i][low][j]);
+                float2 pair = product.alpha * fragment_elements(sums[2 * i + low][j]);
                 const bool has_second = j * 8 + 1 < columns_left;
                 if (j * 8 >= columns_left) {
                     break;
@@ -215,7 +210,7 @@ template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, 
                     pair.y += has_second ? product.beta * float(from[(j * 8 + 1) * input_step]) : 0.0f;
                 }
                 if (out_pairs && has_second) {
-                    *reinterpret_cast<device vec<Out, 2> *>(to + j * 8) = vec<Out, 2>(pair);
+                    *reinterpret_cast<device vec<Out, 2> *>(to + j * 8) = vec<Out, 2>(Out(pair.x), Out(pair.y));
                     continue;
                 }
                 to[j * 8 * out_step] = Out(pair.x);

@@ -5,14 +5,9 @@ import Foundation
 public func abiDispatch(
     _ dispatch: UnsafePointer<orchard_dispatch>?, _ blockLength: UInt64, _ ticket: UnsafeMutablePointer<UInt64>?
 ) -> Int32 {
-    // For counting errors, before the block is checked.
-    let isWhole = blockLength >= MemoryLayout<orchard_dispatch>.size
-    let place = MemoryLayout<orchard_dispatch>.offset(of: \.pipeline)!
-    let handle = dispatch.map {
-        isWhole ? UnsafeRawPointer($0).loadUnaligned(fromByteOffset: place, as: UInt64.self) : 0
-    }
-    return entry(handle ?? 0) {
-        let request = try DispatchRequest(Block(dispatch, blockLength, "dispatch"))
+    let block = Result { try Block<orchard_dispatch>(dispatch, blockLength, "dispatch") }
+    return entry((try? block.get())?.header.pipeline ?? 0) {
+        let request = try DispatchRequest(block.get())
         let encoded = try request.pipeline.context.encode(request)
         ticket?.pointee = encoded
     }
@@ -138,10 +133,8 @@ extension DispatchRequest {
     private static func label(_ span: orchard_span, _ block: Block<orchard_dispatch>, _ name: String) throws -> String?
     {
         let bytes = try block.data(span, "label")
-        let isName = name.utf8.withContiguousStorageIfAvailable {
-            $0.count == bytes.count && memcmp($0.baseAddress!, bytes.baseAddress!, bytes.count) == 0
-        }
-        return isName == true ? name : try block.text(span, "label")
+        let isName = name.utf8.count == bytes.count && zip(name.utf8, bytes).allSatisfy { $0 == $1 }
+        return isName ? name : try block.text(span, "label")
     }
 
     private static func inlineBytes(_ inline: orchard_inline, _ block: Block<orchard_dispatch>) throws
