@@ -206,6 +206,18 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     expect(kernels.filter((kernel) => /^(fragments|tiled)/.test(kernel))).toEqual([name]);
   });
 
+  test.each([[44, 42], [42], [1, 42], [44, 1]])("an input of %p is scaled and added on an NVIDIA GPU", (...shape) => {
+    const random = new Random(7);
+    const [input, a, b] = [shape, [44, 18], [18, 42]].map((each) =>
+      place(makeBlock({ shape: each }, "float16", random), "contiguous", "metal", random),
+    );
+    const run = () => onMetal(() => addmm(input, a, b, { alpha: 0.5, beta: 2 })).toArray();
+    expect(kernelsOf(() => withGpuFamily("nvidia", () => addmm(input, a, b)))).toEqual([
+      "fragments_half_half_32x32x64",
+    ]);
+    expect(withGpuFamily("nvidia", run)).toEqual(run());
+  });
+
   test.each<[number, number, boolean, string]>([
     [1, 40, false, "vector_across"], // a row times a matrix is computed as the transposed matrix times a column
     [1, 40, true, "vector_along"],
