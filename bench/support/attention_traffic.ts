@@ -4,11 +4,11 @@
  */
 
 import { metalContext } from "../../src/backend/metal/context.ts";
+import { type GpuFamily, withGpuFamily } from "../../src/backend/metal/gpu_family.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { flashAttention } from "../../src/ops/attention/flash_attention.ts";
-import { withFamily } from "../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../src/ops/attention/options.ts";
-import { type Family, rowsOf, type Tile, type TiledKernel, tileFor } from "../../src/ops/attention/tiles.metal.ts";
+import { rowsOf, type Tile, type TiledKernel, tileFor } from "../../src/ops/attention/tiles.metal.ts";
 import { grad } from "../../src/ops/gradient/backward.ts";
 import { randn } from "../../src/ops/index.ts";
 import { bytesOf } from "../../src/tensor/dtype.ts";
@@ -20,7 +20,7 @@ export interface Size {
   readonly dim: number;
   readonly causal: boolean;
   /** The GPU family whose tiles are used. Default `"apple7"`. */
-  readonly family?: Family;
+  readonly family?: GpuFamily;
   /** Further options of the call; the minimum applies to a call without them. */
   readonly options?: FlashAttentionOptions;
 }
@@ -74,7 +74,7 @@ export function measureTraffic(size: Size): Traffic[] {
       const out = flashAttention(...leaves, { ...options, causal, path: "fused" } as object);
       grad([out], leaves, { gradOutputs: [randn([1, 1, length, dim], { dtype })] });
     };
-    withStrict(true, () => withBackend("metal", () => withFamily(family, step)));
+    withStrict(true, () => withBackend("metal", () => withGpuFamily(family, step)));
     context.wait();
   } finally {
     context.configure("count", false);

@@ -11,10 +11,8 @@
 #define ORCHARD_ATTENTION_PROBLEM_H
 
 #include "common/philox.h"
+#include "common/unrolled.h"
 #include "generated/attention_option.h"
-
-// Arrays, including arrays of matrices, stay in registers only if every index is a compile-time constant.
-#define UNROLLED _Pragma("clang loop unroll(full)")
 
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f

@@ -12,15 +12,8 @@
 #ifndef ORCHARD_ATTENTION_TILES_H
 #define ORCHARD_ATTENTION_TILES_H
 
-#include <metal_simdgroup_matrix>
-
 #include "attention/problem.h"
 #include "common/matrix.h"
-
-typedef simdgroup_matrix<float, 8, 8> Sums;
-
-// Code that rarely runs is not unrolled, to save space in the instruction cache.
-#define ROLLED _Pragma("clang loop unroll(disable)")
 
 // The position of a thread, as kernel arguments.
 #define TILE_ARGUMENTS                                                                               \

@@ -6,6 +6,10 @@
 #ifndef ORCHARD_COMMON_MATRIX_H
 #define ORCHARD_COMMON_MATRIX_H
 
+#include <metal_simdgroup_matrix>
+
+typedef simdgroup_matrix<float, 8, 8> Sums;
+
 // The distance between two lines of a tile, in elements.
 template <typename T> constexpr int tile_pitch(int inner) { return inner + 16 / int(sizeof(T)); }
 
@@ -78,7 +82,7 @@ inline void load_tile(
     }
 }
 
-template <int ROWS, int COLUMNS> inline void clear_sums(thread simdgroup_matrix<float, 8, 8> (&sums)[ROWS][COLUMNS]) {
+template <int ROWS, int COLUMNS> inline void clear_sums(thread Sums (&sums)[ROWS][COLUMNS]) {
     for (int i = 0; i < ROWS; i += 1) {
         for (int j = 0; j < COLUMNS; j += 1) {
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -89,7 +93,7 @@ template <int ROWS, int COLUMNS> inline void clear_sums(thread simdgroup_matrix<
 // sums += left right, for a column of matrices and a row of matrices.
 template <typename T, int ROWS, int COLUMNS>
 inline void add_products(
-    thread simdgroup_matrix<float, 8, 8> (&sums)[ROWS][COLUMNS],
+    thread Sums (&sums)[ROWS][COLUMNS],
     thread const simdgroup_matrix<T, 8, 8> (&left)[ROWS],
     thread const simdgroup_matrix<T, 8, 8> (&right)[COLUMNS]) {
     for (int i = 0; i < ROWS; i += 1) {

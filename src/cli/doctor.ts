@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
@@ -9,11 +9,12 @@ import { metalContext } from "../backend/metal/context.ts";
 import { metalKernel } from "../backend/metal/kernel.ts";
 import { ABI_VERSION } from "../backend/metal/layouts.ts";
 import { libraryCandidates } from "../backend/metal/loader.ts";
+import { productLibrary } from "../backend/metal/product_library.ts";
 import { blasCommand, dylibCommand, isClone, orchardCommand, swiftCommand } from "../core/commands.ts";
 import { environment } from "../core/environment.ts";
 import { OrchardError } from "../core/errors.ts";
 import { processorLimit } from "../core/limits.ts";
-import { platform } from "../core/paths.ts";
+import { cacheFolder, platform } from "../core/paths.ts";
 import { counted } from "../core/plural.ts";
 import { installAdvice, locate } from "../distributed/locate.ts";
 import { Mpi } from "../distributed/mpi.ts";
@@ -34,19 +35,19 @@ export interface Diagnosis {
 }
 
 /** Checks the machine, each backend (by computing something on it) and the caches. */
-export function diagnose(cacheFolder: string): Diagnosis[] {
+export function diagnose(folder: string): Diagnosis[] {
   return [
     machine(),
     { subject: packageFile.name, state: "ok", detail: packageFile.version },
     { subject: "bun", state: "ok", detail: Bun.version },
     compiler(),
-    ...gpu(),
+    ...nvidiaGpu(),
     ...metal(),
     ...cpu(),
     ...crossovers(),
     mpi(),
-    cache("compiled kernels", environment("ORCHARD_METAL_CACHE") ?? join(cacheFolder, "kernels")),
-    cache("toolchains", join(cacheFolder, "toolchain")),
+    cache("compiled kernels", environment("ORCHARD_METAL_CACHE") ?? join(folder, "kernels")),
+    cache("toolchains", join(folder, "toolchain")),
   ];
 }
 
@@ -74,22 +75,42 @@ function machine(): Diagnosis {
   };
 }
 
-/** Reports whether an NVIDIA GPU can run kernels, and names missing parts. Empty if the machine has no driver. */
-function gpu(): Diagnosis[] {
-  if (process.platform !== "linux" || !existsSync("/proc/driver/nvidia/version")) return [];
-  const compiler = environment("ORCHARD_METAL_GPU_CLANG") ?? installedGpuCompiler();
-  if (!compiler)
-    return [
-      {
-        subject: "nvidia gpu",
-        state: "note",
-        detail: "a driver is installed, but not the compiler for its GPUs",
-        fix: orchardCommand("toolchain install --gpu"),
-      },
-    ];
-  const used = environment("ORCHARD_METAL_DEVICE")?.startsWith("nvidia");
-  const detail = used ? "used by the metal backend" : "ORCHARD_METAL_DEVICE=nvidia makes the metal backend use it";
-  return [{ subject: "nvidia gpu", state: "ok", detail: `${detail}; compiler: ${compiler}` }];
+/**
+ * Reports whether an NVIDIA GPU can run kernels, and names the GPUs and missing parts. Empty if the machine has no
+ * driver.
+ *
+ * @param driver the folder in which the driver describes itself
+ * @param values the environment variables
+ */
+export function nvidiaGpu(driver = "/proc/driver/nvidia", values = process.env): Diagnosis[] {
+  if (process.platform !== "linux" || !existsSync(join(driver, "version"))) return [];
+  const subject = "nvidia gpu";
+  const names = [...new Bun.Glob("gpus/*/information").scanSync(driver)].flatMap(
+    (path) => /^Model:\s*(.+?)\s*$/m.exec(readFileSync(join(driver, path), "utf8"))?.[1] ?? [],
+  );
+  const name = names.join(", ") || "a GPU";
+  const compiler =
+    environment("ORCHARD_METAL_GPU_CLANG", values) ?? installedGpuCompiler(join(cacheFolder(values), "gpu"));
+  if (!compiler) {
+    const detail = `${name}: the driver is installed, but not the compiler for its kernels`;
+    return [{ subject, state: "note", detail, fix: orchardCommand("toolchain install --gpu") }];
+  }
+  const used = environment("ORCHARD_METAL_DEVICE", values)?.startsWith("nvidia");
+  const use = used ? "used by the metal backend" : "ORCHARD_METAL_DEVICE=nvidia makes the metal backend use it";
+  return [{ subject, state: "ok", detail: `${name}; ${use}; compiler: ${compiler}` }, ...(used ? products() : [])];
+}
+
+/** The library for matrix products on an NVIDIA GPU. Without it, they are slower. */
+function products(): Diagnosis[] {
+  const subject = "nvidia products";
+  try {
+    const { use, reason } = productLibrary();
+    if (use) return [{ subject, state: "ok", detail: reason }];
+    return [{ subject, state: "note", detail: `Orchard's kernels, which are slower: ${reason}` }];
+  } catch (error) {
+    if (!(error instanceof OrchardError)) throw error;
+    return []; // the line of the metal backend says why it does not start
+  }
 }
 
 function compiler(): Diagnosis {

@@ -6,9 +6,10 @@ export function reachOf({ shape, strides: steps, offset }: Tensor): { first: num
   const strides = plainList(steps);
   let first = offset;
   let last = offset;
-  for (const [axis, size] of plainList(shape).entries()) {
-    if (size === 0) return { first: offset, count: 0 };
-    const span = (size - 1) * strides[axis];
+  const sizes = plainList(shape);
+  for (let axis = 0; axis < sizes.length; axis++) {
+    if (sizes[axis] === 0) return { first: offset, count: 0 };
+    const span = (sizes[axis] - 1) * strides[axis];
     if (span < 0) first += span;
     else last += span;
   }

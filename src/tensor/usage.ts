@@ -43,12 +43,19 @@ export function meter<Own extends Meter>(device: MemoryDevice, created: Own): Ow
 
 /**
  * @internal Creates a meter for an allocator that reports only live memory. Live memory grows only by allocations, so
- *   calling `usage` after each of them misses no peak.
+ *   calling `notePeak` after each of them misses no peak.
  */
-export function peakOf(read: () => LiveMemory, reclaim: Pick<Meter, "settle" | "trim">): Meter {
+export function peakOf(
+  read: () => LiveMemory,
+  reclaim: Pick<Meter, "settle" | "trim">,
+): Meter & { notePeak(liveBytes: number): void } {
   let peakBytes = 0;
   return {
     ...reclaim,
+    /** Called after each allocation with the live bytes. */
+    notePeak(liveBytes) {
+      peakBytes = Math.max(peakBytes, liveBytes);
+    },
     usage() {
       const { liveBytes, blocks } = read();
       peakBytes = Math.max(peakBytes, liveBytes);

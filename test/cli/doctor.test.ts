@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { metalFix } from "../../src/cli/doctor.ts";
+import { metalFix, nvidiaGpu } from "../../src/cli/doctor.ts";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 import { bunWords } from "../support/program.ts";
@@ -85,3 +85,28 @@ test.if(process.platform === "linux")(
     expect(metalFix("[doctor] no device", "bun install --force", false)).toBe("bun install --force");
   },
 );
+
+test.if(process.platform === "linux")("an NVIDIA GPU is named, with its missing parts", () => {
+  const { path: folder } = testFolder("doctor");
+  const [driver, cache] = [join(folder, "driver"), join(folder, "cache")];
+  const values = { XDG_CACHE_HOME: cache };
+  expect(nvidiaGpu(driver, values)).toEqual([]);
+  for (const [at, model] of ["NVIDIA H200", "NVIDIA A100-SXM4-80GB"].entries()) {
+    const card = join(driver, `gpus/0000:0${at + 1}:00.0`);
+    mkdirSync(card, { recursive: true });
+    writeFileSync(join(card, "information"), `Model: \t\t ${model}\nIRQ:   \t\t 35\n`);
+  }
+  writeFileSync(join(driver, "version"), "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05\n");
+  const detail = "NVIDIA H200, NVIDIA A100-SXM4-80GB: the driver is installed, but not the compiler for its kernels";
+  const missing = { subject: "nvidia gpu", state: "note" as const, detail, fix: expect.any(String) as string };
+  expect(nvidiaGpu(driver, values)).toEqual([missing]);
+  expect(nvidiaGpu(driver, values)[0]?.fix).toEndWith("toolchain install --gpu");
+  const [found] = nvidiaGpu(driver, { ...values, ORCHARD_METAL_GPU_CLANG: "/opt/clang++" });
+  expect(found).toEqual({
+    subject: "nvidia gpu",
+    state: "ok",
+    detail:
+      "NVIDIA H200, NVIDIA A100-SXM4-80GB; ORCHARD_METAL_DEVICE=nvidia makes the metal backend use it; " +
+      "compiler: /opt/clang++",
+  });
+});

@@ -147,7 +147,7 @@ function arrange(shape: Shape, layout: Layout): { strides: number[]; start: numb
     return { strides: strides.map((stride) => -stride), start, room };
   }
   if (layout === "expanded" && shape.length > 0) strides[0] = 0;
-  return { strides, start: layout === "offset" ? 5 : 0, room: room + 5 };
+  return { strides, start: layout === "offset" ? 9 : 0, room: room + 9 }; // LOUD + 9 is a multiple of 8
 }
 
 function forEachPlace(

@@ -198,7 +198,7 @@ class Storm {
     if (known === undefined) throw new Error(`${name} answered ${status}`);
     this.statuses.set(`${name} ${known}`, (this.statuses.get(`${name} ${known}`) ?? 0) + 1);
     if (status === 0 && /_create$/.test(name))
-      this.handles[/buffer|library|pipeline/.exec(name)?.[0] as Kind].push(Number(out[0]));
+      this.handles[(/library|pipeline/.exec(name)?.[0] ?? "buffer") as Kind].push(Number(out[0]));
     for (const kind of Object.values(this.handles)) {
       if (kind.length > 30) releaseFully(kind.splice(this.below(kind.length), 1)[0] as number);
     }
@@ -209,7 +209,7 @@ class Storm {
     const text = new Uint8Array(this.pick([0, 5, 64])).fill(97 + this.below(26));
     const owner = this.random() < 0.9 ? this.context : this.handle("buffer");
     if (
-      /_create$/.test(name) ||
+      /(buffer|library|pipeline)_create$/.test(name) ||
       name === "orchard_dispatch_encode" ||
       name === "orchard_dispatches_encode" ||
       name === "orchard_materialize" ||
@@ -246,6 +246,10 @@ class Storm {
           this.size(),
           out,
         );
+      case "orchard_tensor_create": {
+        const length = this.pick([1, 4096, this.size()]);
+        return native.orchard_tensor_create(owner, length, this.below(4), text, text.length, out);
+      }
       case "orchard_ticket_wait":
         return native.orchard_ticket_wait(owner, this.pick([0, 1, 5, this.size()]), this.below(3));
       case "orchard_inject_fault":

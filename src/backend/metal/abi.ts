@@ -16,6 +16,7 @@ export const declarations = {
   orchard_release: { args: ["u64"], returns: "i32" },
   orchard_collected: { args: ["buffer", "buffer"], returns: "i32" },
   orchard_buffer_create: { args: ["u64", "buffer", "u64", "buffer"], returns: "i32" },
+  orchard_tensor_create: { args: ["u64", "u64", "u32", "buffer", "u64", "buffer"], returns: "i32" },
   orchard_buffer_info_get: { args: ["u64", "buffer", "u64"], returns: "i32" },
   orchard_buffer_read: { args: ["u64", "u64", "buffer", "u64"], returns: "i32" },
   orchard_buffer_write: { args: ["u64", "u64", "buffer", "u64"], returns: "i32" },

@@ -5,10 +5,11 @@ import { bytesOf } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { Access, MAX_INLINE_BYTES } from "./abi.ts";
-import { asBytes, type Fields } from "./block.ts";
+import { asBytes } from "./block.ts";
 import { DeviceBuffer, type NumericArray, type NumericArrayConstructor } from "./buffer.ts";
 import type { MetalContext } from "./context.ts";
 import { checkElements } from "./elements.ts";
+import type { BoundBuffer, InlineBytes, ThreadgroupMemory } from "./encode.ts";
 import { aNumericArray, anArrayType, wholeNumber } from "./kinds.ts";
 import { MetalMemory } from "./memory.ts";
 import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
@@ -62,9 +63,9 @@ const outputParameters = parameters("output", { type: operand(anArrayType), leng
 
 /** The arguments of a dispatch, with temporary buffers for typed arrays. */
 export class BoundArguments<Bindings> {
-  readonly buffers: Fields[] = [];
-  readonly inline: Fields[] = [];
-  readonly threadgroupMemory: Fields[] = [];
+  readonly buffers: BoundBuffer[] = [];
+  readonly inline: InlineBytes[] = [];
+  readonly threadgroupMemory: ThreadgroupMemory[] = [];
   private readonly temporaries: { name: string; buffer: DeviceBuffer; read?: () => NumericArray }[] = [];
 
   constructor(

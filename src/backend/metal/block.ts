@@ -13,28 +13,15 @@ export type Fields = Readonly<
 
 const encoder = new TextEncoder();
 
-/** A block that the next block overwrites. */
-export interface TemporaryBlock {
-  /** The block's bytes, and possibly more. */
-  readonly bytes: Uint8Array;
-  readonly length: number;
-}
-
 /**
  * Writes a descriptor block: a struct, then the targets of its spans. A block contains no pointers, so it is a plain
  * byte array that the garbage collector may move before the call.
  */
 export function writeBlock(layout: Layout, fields: Fields): Uint8Array {
-  const { bytes, length } = temporaryBlock(layout, fields);
-  return bytes.slice(0, length);
-}
-
-/** Like {@link writeBlock}, but without new memory: for calls that read the block before another one is written. */
-export function temporaryBlock(layout: Layout, fields: Fields): TemporaryBlock {
   if (writer.bytes.length > MOST_KEPT) writer = new BlockWriter();
   writer.length = 0;
   writer.struct(layout, writer.reserve(layout.size), fields);
-  return writer;
+  return writer.bytes.slice(0, writer.length);
 }
 
 const MOST_KEPT = 2 ** 16; // bytes; sources of kernels are larger

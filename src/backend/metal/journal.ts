@@ -44,7 +44,8 @@ const INTERVAL = 64;
 /** Adds an encoded operation. The operation's storages are retained until it is known to be done. */
 export function noteEncoded(context: MetalContext, entry: Entry): void {
   const journal = journalOf(context);
-  for (const storage of [...entry.reads, ...entry.writes]) storage.retain();
+  for (let at = 0; at < entry.reads.length; at++) entry.reads[at].retain();
+  for (let at = 0; at < entry.writes.length; at++) entry.writes[at].retain();
   journal.entries.push(entry);
   if (journal.recovering || journal.entries.length % INTERVAL !== 0) return;
   reportNewQueue(context, journal);
@@ -184,7 +185,8 @@ function forgetDone(context: MetalContext, journal: Journal): void {
 }
 
 function release({ reads, writes }: Entry): void {
-  for (const storage of [...reads, ...writes]) storage.release();
+  for (let at = 0; at < reads.length; at++) reads[at].release();
+  for (let at = 0; at < writes.length; at++) writes[at].release();
 }
 
 /** Whether a ticket is complete. Failed ones are too. */

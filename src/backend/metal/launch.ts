@@ -7,9 +7,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { Launched, TicketRange } from "../backend.ts";
 import { enumerations, type Header } from "../enumeration.ts";
 import { Access, dataTypes } from "./abi.ts";
-import type { Fields } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
-import { encode, type Size, threadCount } from "./encode.ts";
+import { type BoundBuffer, encode, type Size, threadCount } from "./encode.ts";
 import { headerTexts, kernelText, kernelVersions } from "./kernel_files.ts";
 import { MetalMemory } from "./memory.ts";
 import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
@@ -163,7 +162,7 @@ function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads }
   );
 }
 
-function bind({ tensor, access, part }: Operand, index: number): Fields {
+function bind({ tensor, access, part }: Operand, index: number): BoundBuffer {
   const { memory } = tensor.storage;
   if (!(memory instanceof MetalMemory)) throw new BackendError("metal", "internal", "an operand is not on the device");
   const reach = reachOf(tensor);

@@ -5,7 +5,7 @@ import { type AllocationHint, allocateHost, type Memory, noSuchBlock, type Stora
 import { reserve } from "../../tensor/reserve.ts";
 import { type LiveMemory, meter, peakOf } from "../../tensor/usage.ts";
 import { Storage } from "./abi.ts";
-import { emptyStruct, readStruct, temporaryBlock } from "./block.ts";
+import { emptyStruct, readStruct } from "./block.ts";
 import { isMetalOpen, type MetalContext, metalContext } from "./context.ts";
 import { forgetFinished, hasFailed, isComplete, waitForOlderHalf, waitForTicket } from "./journal.ts";
 import { layouts, type MetalStatistics } from "./layouts.ts";
@@ -22,6 +22,9 @@ export class MetalMemory implements Memory {
   readonly usedLength: number;
   readonly handle: number;
   private readonly anchor: ArrayBuffer;
+  private readonly anchorAddress: number;
+  /** The last ticket when the buffer was created. As long as it is unchanged, no wait is needed. */
+  private readonly firstTicket: number;
   private released = false;
   /** The ticket of the blit that moved the bytes to the CPU. */
   private moveTicket = 0;
@@ -34,11 +37,14 @@ export class MetalMemory implements Memory {
     // Metal has no empty buffers, and a bound buffer must hold at least one element of the widest parameter type.
     this.byteLength = Math.max(byteLength, 16);
     this.usedLength = byteLength;
-    this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
+    createBuffer(context, this.byteLength, storage, label);
+    this.handle = Number(facts[0]);
+    this.anchorAddress = Number(facts[1]);
+    this.firstTicket = Number(facts[2]);
+    notePeak(Number(facts[3]));
     this.anchor = this.adopted();
     boundMemory(context, this.byteLength, this.anchorAddress === 0);
-    const used = usage();
-    if (observer) observer.allocated(this.byteLength, this.storage, used, label);
+    if (observer) observer.allocated(this.byteLength, this.storage, usage(), label);
   }
 
   get isClosed(): boolean {
@@ -131,18 +137,12 @@ export class MetalMemory implements Memory {
     }
   }
 
-  private anchorAddress = 0;
-  /** The last ticket when the buffer was adopted. As long as it is unchanged, no wait is needed. */
-  private firstTicket = 0;
-
   /**
    * Ties the buffer to an array buffer, whose collection releases it. A private buffer has no accessible contents, only
    * an anchor.
    */
   private adopt(): ArrayBuffer {
-    const { contents, lastTicket } = this.info();
-    this.anchorAddress = contents;
-    this.firstTicket = lastTicket;
+    const contents = this.anchorAddress;
     const collected = (this.context.native.orchard_collected as unknown as { ptr: Pointer }).ptr;
     const [address, length] =
       contents === 0 ? [this.context.counterAddress, 8] : [contents as Pointer, this.byteLength];
@@ -172,14 +172,24 @@ const adoptBytes: (
 ) => ArrayBuffer = toArrayBuffer;
 
 let infoScratch: Uint8Array | undefined;
-const out = new BigUint64Array(1);
+/** The results of the last `orchard_tensor_create`. */
+const facts = new BigUint64Array(4);
 
-function createBuffer(context: MetalContext, length: number, storage: StorageMode | undefined, label: string): number {
+const encoder = new TextEncoder();
+const UNNAMED = new Uint8Array(1);
+
+function createBuffer(
+  context: MetalContext,
+  length: number,
+  storage: keyof typeof Storage = "default",
+  label?: string,
+): void {
   reserve(length);
-  const options = { length, storage: Storage[storage ?? "default"], label };
+  const name = label ? encoder.encode(label) : UNNAMED;
+  const { native, handle } = context;
   const create = () => {
-    const block = temporaryBlock(layouts.bufferOptions, options);
-    context.call("allocate", context.native.orchard_buffer_create(context.handle, block.bytes, block.length, out));
+    const named = label ? name.length : 0;
+    context.call("allocate", native.orchard_tensor_create(handle, length, Storage[storage], name, named, facts));
   };
   try {
     create();
@@ -191,7 +201,6 @@ function createBuffer(context: MetalContext, length: number, storage: StorageMod
     Bun.gc(true);
     create();
   }
-  return Number(out[0]);
 }
 
 const LEAST_GROWTH = 64 * 2 ** 20;
@@ -235,7 +244,7 @@ function liveMemory(context: MetalContext): LiveMemory {
   return { liveBytes: statistic("liveBytes"), blocks: statistic("liveBuffers") };
 }
 
-const { usage } = meter(
+const { usage, notePeak } = meter(
   "metal",
   peakOf(() => (isMetalOpen() ? liveMemory(metalContext()) : { liveBytes: 0, blocks: 0 }), {
     settle: () => isMetalOpen() && forgetFinished(metalContext(), { wait: true }),

@@ -1,13 +1,12 @@
 /** Code shared by the launches of attention's kernels. */
 import type { TicketRange } from "../../backend/backend.ts";
-import { type MetalContext, metalContext } from "../../backend/metal/context.ts";
+import { gpuFamily } from "../../backend/metal/gpu_family.ts";
 import { launch, metalTypeOf, type Operand, reads, writes } from "../../backend/metal/launch.ts";
-import { getOrMake } from "../../core/collections.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { fragmentKernel, fragmentTileFor } from "./fragments.metal.ts";
 import { type Call, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
 import { problemOf } from "./problem.ts";
-import { type Family, kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
+import { kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
 
 /** Returns why Metal's kernels can't run a call; undefined if they can. */
 export function unsupportedReason(operation: Parameters<typeof problemOf>[0]): string | undefined {
@@ -54,7 +53,7 @@ export function launchTiled(call: Call, what: TiledLaunch): TicketRange | undefi
 /** Returns the kernel of a GPU family for a call. */
 function kernelOf(call: Call, kernel: TiledKernel) {
   const { dtype } = call.operands.q!.tensor;
-  const family = forced ?? familyOf(metalContext());
+  const family = gpuFamily();
   const type = metalTypeOf(dtype);
   const fragments = family === "nvidia" ? fragmentTileFor(kernel, dtype, call.dim, call.valueDim) : undefined;
   if (fragments) return fragmentKernel(fragments, type);
@@ -98,22 +97,3 @@ export const tilesOf = (call: Call, rows: "queries" | "keys", size: number): num
   Math.ceil((call.packed ? Math.max(0, ...call.packed.map((sequence) => sequence[rows])) : call[rows]) / size);
 
 export const sequenceCount = (call: Call): number => call.packed?.length ?? call.batch;
-
-let forced: Family | undefined;
-const families = new WeakMap<MetalContext, Family>();
-
-/** @internal Runs `body` with the tiles of another GPU family, for tests. */
-export function withFamily<Result>(family: Family, body: () => Result): Result {
-  forced = family;
-  try {
-    return body();
-  } finally {
-    forced = undefined;
-  }
-}
-
-const familyOf = (context: MetalContext): Family =>
-  getOrMake(families, context, () => {
-    if (process.platform === "linux" && !context.isSoftware) return "nvidia";
-    return context.deviceInfo().families.includes("apple9") ? "apple9" : "apple7";
-  });

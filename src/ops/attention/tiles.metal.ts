@@ -2,6 +2,7 @@
  * Tiling of attention's Metal kernels: tile sizes, their use of registers and memory, and how many fit on a GPU at a
  * time.
  */
+import type { GpuFamily } from "../../backend/metal/gpu_family.ts";
 import type { DType } from "../../tensor/dtype.ts";
 
 /**
@@ -10,9 +11,6 @@ import type { DType } from "../../tensor/dtype.ts";
  */
 export type TiledKernel = "forward" | "gradient_queries" | "gradient_keys" | "gradient_bias";
 
-/** Kinds of GPUs: `apple9` is M3 and later, `nvidia` has tiles in fragments.metal.ts, `apple7` is everything else. */
-export type Family = "apple7" | "apple9" | "nvidia";
-
 /**
  * The work of a threadgroup: it holds `8 · down · tall` rows and processes `columns` rows of the other side at a time.
  * Each SIMD-group holds `8 · tall` rows; `across` SIMD-groups share the same rows and divide their elements, in blocks
@@ -20,7 +18,8 @@ export type Family = "apple7" | "apple9" | "nvidia";
  */
 export interface Tile {
   readonly kernel: TiledKernel;
-  readonly family: Family;
+  /** The GPU; `nvidia` has tiles in fragments.metal.ts. */
+  readonly family: GpuFamily;
   /** Bytes of an element of q. */
   readonly bytes: 2 | 4;
   /** The largest D and E that this row supports; the first row that fits a call is used. */
@@ -33,7 +32,7 @@ export interface Tile {
 
 const row = (
   kernel: TiledKernel,
-  family: Family,
+  family: GpuFamily,
   bytes: 2 | 4,
   width: number,
   down: number,
@@ -100,7 +99,7 @@ export const tiles: readonly Tile[] = [
 export const LARGEST_WIDTH = 256;
 
 /** Returns the tile of a kernel. Families without a matching row use those of `apple7`. */
-export function tileFor(kernel: TiledKernel, family: Family, dtype: DType, dim: number, valueDim: number): Tile {
+export function tileFor(kernel: TiledKernel, family: GpuFamily, dtype: DType, dim: number, valueDim: number): Tile {
   const bytes = dtype === "float32" ? 4 : 2;
   const fits = (tile: Tile) => tile.kernel === kernel && tile.bytes === bytes && Math.max(dim, valueDim) <= tile.width;
   return (tiles.find((tile) => tile.family === family && fits(tile)) ?? tiles.find(fits))!;

@@ -123,15 +123,26 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
       threadgroup: threadsOf(tile),
     };
   },
+  fragments: ({ problem: { m, n, a, b, out, input }, tile }) => {
+    const [[aDown, aEights], [bDown, bEights]] = [tileLayoutOf(a, 8), tileLayoutOf(b, 8)];
+    const pairs = Number(canReadBy(2, out, out.row, out.column));
+    return {
+      file: "matmul/fragments.metal",
+      suffix: `_${tile.rows}x${tile.columns}x${tile.depth}`,
+      constants: [1 - aDown, aEights, bDown, bEights, pairs, Number(input !== undefined)],
+      groups: [Math.ceil(n / tile.columns), Math.ceil(m / tile.rows)],
+      threadgroup: threadsOf(tile),
+    };
+  },
   vector_along: ({ problem: { m, a } }) => ({
     file: "matmul/vector.metal",
-    constants: [Number(canReadByFours(a, a.row, a.column))],
+    constants: [Number(canReadBy(4, a, a.row, a.column))],
     groups: [Math.ceil(m / vectorRows.vector_along), 1],
     threadgroup: 4 * SIMD_WIDTH,
   }),
   vector_across: ({ problem: { m, a } }) => ({
     file: "matmul/vector.metal",
-    constants: [Number(canReadByFours(a, a.column, a.row))],
+    constants: [Number(canReadBy(4, a, a.column, a.row))],
     groups: [Math.ceil(m / vectorRows.vector_across), 1],
     threadgroup: 8 * SIMD_WIDTH,
   }),
@@ -144,20 +155,21 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
 
 /**
  * Whether a tile is stored transposed (1), so that it is contiguous in the same axis as memory, and whether it is read
- * by vector loads of 4 elements.
+ * by vector loads of `width` elements.
  */
-function tileLayoutOf(matrix: Matrix): [number, number] {
+function tileLayoutOf(matrix: Matrix, width = 4): [number, number] {
   const { row, column } = matrix;
   const isTransposed = Math.abs(row) < Math.abs(column);
   const [outer, inner] = isTransposed ? [column, row] : [row, column];
-  return [Number(isTransposed), Number(canReadByFours(matrix, outer, inner))];
+  return [Number(isTransposed), Number(canReadBy(width, matrix, outer, inner))];
 }
 
 /**
- * Whether rows are contiguous and each starts at a multiple of 4 elements: a vector load must be aligned to its size.
+ * Whether rows are contiguous and each starts at a multiple of `width` elements: a vector load must be aligned to its
+ * size.
  */
-const canReadByFours = ({ tensor, batch }: Matrix, outer: number, inner: number): boolean =>
-  inner === 1 && [tensor.offset, outer, ...batch].every((elements) => elements % 4 === 0);
+const canReadBy = (width: number, { tensor, batch }: Matrix, outer: number, inner: number): boolean =>
+  inner === 1 && [tensor.offset, outer, ...batch].every((elements) => elements % width === 0);
 
 function launchCombine(problem: Problem, scratch: Tensor, split: Split): TicketRange {
   const { m, n, batchShape, input, out } = problem;

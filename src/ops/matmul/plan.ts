@@ -1,14 +1,15 @@
 /** The choice of the Metal kernel for a product. */
+import { gpuFamily } from "../../backend/metal/gpu_family.ts";
 import { tensorUnits } from "../../backend/metal/tensor_units.ts";
 import { bytesOf, isFloat } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { type Problem, transposedProblem } from "./problem.ts";
-import { type Tile, tiledSplits, tileFor, vectorParts, vectorSplits } from "./tiles.ts";
+import { fragmentTiles, type Tile, tiledSplits, tileFor, vectorParts, vectorSplits } from "./tiles.ts";
 
 /** A problem and the kernel chosen for it. */
 export interface Plan {
   readonly problem: Problem;
-  readonly kernel: "tiled" | "tensor_tiled" | "vector_along" | "vector_across" | "whole";
+  readonly kernel: "tiled" | "tensor_tiled" | "fragments" | "vector_along" | "vector_across" | "whole";
   /** The tile of the tiled kernels. Others do not use it. */
   readonly tile: Tile;
   /**
@@ -30,8 +31,12 @@ export function planOf(problem: Problem): Plan {
   if (!isFloat(problem.out.tensor.dtype)) return { problem, kernel: "whole", tile, splits: 1 };
   if (problem.n === 1) return vectorPlan(problem, tile);
   if (problem.m === 1) return vectorPlan(transposedProblem(problem), tile);
+  if (bytesOf(problem.a.tensor.dtype) === 2 && gpuFamily() === "nvidia") {
+    const fragments = fragmentTiles.find(({ fits }) => fits(problem))!;
+    return { problem, kernel: "fragments", tile: fragments, splits: tiledSplits(problem, fragments) };
+  }
   const kernel = suitsTensors(problem, tile) && tensorUnits().use ? "tensor_tiled" : "tiled";
-  return { problem, kernel, tile, splits: tiledSplits(problem) };
+  return { problem, kernel, tile, splits: tiledSplits(problem, tile) };
 }
 
 /** Whether `kernels/matmul/tensor.metal` has a kernel for a tile: matrix units multiply 16-bit floats. */

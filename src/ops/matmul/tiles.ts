@@ -32,6 +32,21 @@ export const tiles: readonly Tile[] = [
   { rows: 32, columns: 32, depth: 32, down: 2, across: 2, fits: () => true },
 ];
 
+/**
+ * The tiles of `kernels/matmul/fragments.metal`, for 16-bit floats on NVIDIA GPUs: the first that fits is used. Each
+ * SIMD-group's part is a multiple of 16 rows. In tiles of 128 × 128 it is 32 × 64: the assembler uses 168 registers for
+ * it, and for 64 × 64 more than there are. A result of 2²¹ elements has about as many such tiles as an H200 has cores.
+ */
+export const fragmentTiles: readonly Tile[] = [
+  { rows: 16, columns: 64, depth: 64, down: 1, across: 4, fits: ({ m }) => m <= 16 },
+  { rows: 64, columns: 16, depth: 64, down: 4, across: 1, fits: ({ n }) => n <= 16 },
+  { rows: 128, columns: 128, depth: 32, down: 4, across: 2, fits: ({ m, n }) => m * n >= 2 ** 21 && isWide(m, n, 128) },
+  { rows: 64, columns: 64, depth: 64, down: 2, across: 2, fits: ({ m, n }) => m * n >= 2 ** 18 && isWide(m, n, 64) },
+  { rows: 32, columns: 32, depth: 64, down: 2, across: 2, fits: () => true },
+];
+
+const isWide = (m: number, n: number, least: number): boolean => Math.min(m, n) >= least;
+
 export const tileFor = (problem: Problem): Tile => tiles.find(({ fits }) => fits(problem))!;
 
 /** Threads per SIMD-group. */
@@ -88,11 +103,10 @@ const SKINNY = 16;
  * so few rows or columns, that its tiles leave most of a GPU idle. More parts than {@link LEAST_GROUPS} requires are
  * used only if they are small compared to the factors.
  */
-export function tiledSplits(problem: Problem): number {
+export function tiledSplits(problem: Problem, { rows, columns }: Tile): number {
   const { m, n, k, batchShape, a } = problem;
   const isSmall = Math.ceil(m / 16) * Math.ceil(n / 16) <= SPLIT_TILES || Math.min(m, n) <= SKINNY;
   if (batchShape.length > 0 || !isSmall) return 1;
-  const { rows, columns } = tileFor(problem);
   const groups = Math.ceil(m / rows) * Math.ceil(n / columns);
   const factors = (m + n) * k * bytesOf(a.tensor.dtype);
   const cheap = Math.min(Math.ceil(MOST_GROUPS / groups), Math.floor((factors * PART_SHARE) / (m * n * PART_BYTES)));

@@ -139,7 +139,7 @@ extension SoftwareComputeEncoder {
             return refuse(
                 debugName, selector,
                 "\(function): missing Buffer binding at index \(argument.index) for \(argument.name)[0].")
-        case .bytes where argument.access != .readOnly:
+        case .bytes where argument.access != .readOnly, .staged where argument.access != .readOnly:
             // Without validation, a Mac runs the kernel, which writes to a copy that is discarded.
             misuse(
                 debugName, selector,
@@ -151,7 +151,7 @@ extension SoftwareComputeEncoder {
         case .buffer(_, let offset):
             guard isAligned(offset, for: argument, function, selector) else { return false }
             fallthrough
-        case .bytes:
+        case .bytes, .staged:
             return isLongEnough(argument, function, selector)
         }
     }

@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// A dispatch of a kernel, with everything that was bound when it was encoded.
+/// A dispatch of a kernel on the software device, with everything that was bound when it was encoded.
 struct DispatchCommand: Command {
     enum Grid {
         case threads(MTLSize)
@@ -19,7 +19,7 @@ struct DispatchCommand: Command {
         init(index: Int, content: Binding, retained: Bool) {
             self.index = index
             switch content {
-            case .none: self.content = nil
+            case .none, .staged: self.content = nil
             case .buffer(let buffer, let offset):
                 self.content = .buffer(BufferReference(buffer, retained: retained), offset: offset)
             case .bytes(let memory): self.content = .bytes(memory)
@@ -63,7 +63,7 @@ struct DispatchCommand: Command {
     }
 
     func run() -> CommandFailure? {
-        guard let threads = resolveGrid() else { return .deallocated }
+        guard let threads = grid.resolve(threadsPerThreadgroup) else { return .deallocated }
         // Another kernel may write counts of zero; then there is nothing to do.
         guard threads.width > 0 && threads.height > 0 && threads.depth > 0 else { return nil }
         var dispatch = mrt_dispatch()
@@ -74,41 +74,7 @@ struct DispatchCommand: Command {
         var labels: [UnsafeMutablePointer<CChar>] = []
         defer { labels.forEach { free($0) } }
         guard bind(&dispatch, &labels) else { return .deallocated }
-        return isChecked ? launch(&dispatch, &labels) : launchOnGPU(&dispatch)
-    }
-
-    /// Labels, order and textures are only for the software device.
-    private var isChecked: Bool { pipeline.softwareDevice.gpu == nil }
-
-    private func launchOnGPU(_ dispatch: inout mrt_dispatch) -> CommandFailure? {
-        var message: UnsafeMutablePointer<CChar>?
-        let result = mrt_gpu_dispatch(pipeline.softwareDevice.gpu!, &dispatch, &message)
-        return result == MRT_RESULT_OK ? nil : CommandFailure(result, takeMessage(message))
-    }
-
-    private func resolveGrid() -> MTLSize? {
-        switch grid {
-        case .threads(let size): return size
-        case .indirect(let reference, let offset):
-            guard let memory = reference.resolve()?.memory else { return nil }
-            guard let size = counts(in: memory, at: offset) else { return nil }
-            return MTLSizeMake(size[0], size[1], size[2]) * threadsPerThreadgroup
-        }
-    }
-
-    /// Reads three counts, which the GPU may still have to write.
-    private func counts(in memory: DeviceMemory, at offset: Int) -> [Int]? {
-        var counts = [UInt32](repeating: 0, count: 3)
-        let source = memory.address + offset
-        let isRead = counts.withUnsafeMutableBytes { bytes in
-            guard memory.device.gpu != nil else {
-                bytes.copyMemory(from: UnsafeRawBufferPointer(start: source, count: bytes.count))
-                return true
-            }
-            let failure = memory.device.copy(to: bytes.baseAddress!, from: source, count: bytes.count)
-            return failure == nil && memory.device.finish() == nil
-        }
-        return isRead ? counts.map(Int.init) : nil
+        return launch(&dispatch, &labels)
     }
 
     private func bind(_ dispatch: inout mrt_dispatch, _ labels: inout [UnsafeMutablePointer<CChar>]) -> Bool {
@@ -124,7 +90,7 @@ struct DispatchCommand: Command {
                 guard let buffer = reference.resolve() else { return false }
                 slot.address = buffer.memory.address + offset
                 slot.length = buffer.length - offset
-                if isChecked, let label = buffer.label, let text = strdup(label) {
+                if let label = buffer.label, let text = strdup(label) {
                     labels.append(text)
                     slot.label = UnsafePointer(text)
                 }
@@ -181,8 +147,37 @@ private func states<State>(_ list: [UnsafeMutablePointer<State>?], _ count: Int)
     return all
 }
 
+extension DispatchCommand.Grid {
+    /// Returns the number of threads; nil if the buffer with the counts is gone.
+    func resolve(_ threadsPerThreadgroup: MTLSize) -> MTLSize? {
+        switch self {
+        case .threads(let size): return size
+        case .indirect(let reference, let offset):
+            guard let memory = reference.resolve()?.memory, let counts = Self.counts(in: memory, at: offset) else {
+                return nil
+            }
+            return MTLSizeMake(counts[0], counts[1], counts[2]) * threadsPerThreadgroup
+        }
+    }
+
+    /// Reads three counts, which the GPU may still have to write.
+    private static func counts(in memory: DeviceMemory, at offset: Int) -> [Int]? {
+        var counts = [UInt32](repeating: 0, count: 3)
+        let source = memory.address + offset
+        let isRead = counts.withUnsafeMutableBytes { bytes in
+            guard memory.device.gpu != nil else {
+                bytes.copyMemory(from: UnsafeRawBufferPointer(start: source, count: bytes.count))
+                return true
+            }
+            let failure = memory.device.copy(to: bytes.baseAddress!, from: source, count: bytes.count)
+            return failure == nil && memory.device.finish() == nil
+        }
+        return isRead ? counts.map(Int.init) : nil
+    }
+}
+
 extension mrt_size {
-    fileprivate init(_ size: MTLSize) {
+    init(_ size: MTLSize) {
         self.init(width: UInt64(size.width), height: UInt64(size.height), depth: UInt64(size.depth))
     }
 }

@@ -6,9 +6,6 @@ struct HazardScope {
     struct Order {
         let epoch: UInt64
         let ordered: [UnsafeRawPointer]
-
-        /// For devices without a checker.
-        static let unknown = Order(epoch: 0, ordered: [])
     }
 
     private var epoch = mrt_epoch_next()

@@ -18,21 +18,10 @@ final class DeviceMemory: @unchecked Sendable {
         release = device.gpu == nil ? { mrt_memory_free(address) } : { mrt_gpu_memory_free(address) }
     }
 
-    /// The bytes of one `setBytes`. For the software device they are memory that the checker knows; a GPU gets a copy.
-    init?(bytes: UnsafeRawPointer, count: Int, label: @autoclosure () -> String, device: SoftwareDevice) {
-        self.device = .shared
-        length = count
-        guard device.gpu != nil else {
-            guard let memory = mrt_memory_allocate(count, label()) else { return nil }
-            address = memory
-            release = { mrt_memory_free(memory) }
-            write(bytes, count: count)
-            return
-        }
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 16)
-        memory.copyMemory(from: bytes, byteCount: count)
-        address = memory
-        release = { memory.deallocate() }
+    /// The bytes of one `setBytes`, as memory that the checker knows.
+    convenience init?(bytes: UnsafeRawPointer, count: Int, label: String) {
+        self.init(length: count, label: label)
+        write(bytes, count: count)
     }
 
     /// Wraps the program's memory; `deallocator` is called when it is no longer used.

@@ -11,8 +11,8 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
     private(set) var purgeableState = MTLPurgeableState.nonVolatile
 
     var label: String? {
-        // A part of a heap shares the heap's allocation, which keeps its label.
-        didSet { if softwareHeap == nil { mrt_memory_set_label(memory.address, label) } }
+        // For the checker. A part of a heap shares the heap's allocation, which keeps its label.
+        didSet { if softwareHeap == nil, memory.device.gpu == nil { mrt_memory_set_label(memory.address, label) } }
     }
 
     init(

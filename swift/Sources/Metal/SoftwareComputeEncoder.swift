@@ -12,11 +12,16 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     private var touchedPixels: Set<UnsafeRawPointer> = []
     private var used: [UnsafeRawPointer] = []
     private var usedHolders: [AnyObject] = []
+    /// Nil on the software device.
+    private var forGPU: GPUDispatches?
 
     init(buffer: SoftwareCommandBuffer, dispatchType: MTLDispatchType) {
         self.dispatchType = dispatchType
         hazards = HazardScope()
         super.init(buffer: buffer, debugName: "MTLDebugComputeCommandEncoder")
+        forGPU = buffer.queue.softwareDevice.gpu.map {
+            GPUDispatches(gpu: $0, encoder: record, retainsReferences: buffer.retainedReferences)
+        }
     }
 
     // MARK: Binding
@@ -34,10 +39,11 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     func setBytes(_ bytes: UnsafeRawPointer, length: Int, index: Int) {
         let selector = "setBytes:length:atIndex:"
         guard encodes(selector), isBufferIndex(index, selector), isConstantLength(length, selector) else { return }
-        let memory = DeviceMemory(
-            bytes: bytes, count: length, label: "setBytes at index \(index)", device: buffer.queue.softwareDevice)
-        guard let memory else { return }
-        bindings[index] = .bytes(memory)
+        if let forGPU {
+            bindings[index] = .staged(forGPU.stage(bytes, length), length: length)
+        } else if let memory = DeviceMemory(bytes: bytes, count: length, label: "setBytes at index \(index)") {
+            bindings[index] = .bytes(memory)
+        }
     }
 
     func setBytes(_ bytes: UnsafeRawPointer, length: Int, attributeStride stride: Int, index: Int) {
@@ -136,7 +142,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
 
     private func keep(_ holder: AnyObject, _ memory: DeviceMemory) {
         used.append(memory.address)
-        if buffer.retainedReferences { usedHolders.append(holder) }
+        guard buffer.retainedReferences else { return }
+        usedHolders.append(holder)
+        forGPU?.hold(holder)
     }
 
     // MARK: Order
@@ -158,8 +166,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     func memoryBarrier(resources: [any MTLResource]) {
         let selector = "memoryBarrierWithResources:count:"
         guard encodes(selector) else { return }
+        if forGPU != nil { return }  // all dispatches of a queue are ordered
         let targets = resources.compactMap { memory(of: $0, selector) }
-        guard targets.count == resources.count, isChecked else { return }
+        guard targets.count == resources.count else { return }
         hazards.order(targets.map { UnsafeRawPointer($0.address) })
     }
 
@@ -200,6 +209,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
 
     private func dispatch(_ grid: DispatchCommand.Grid, _ threadsPerThreadgroup: MTLSize, _ selector: String) {
         guard let pipeline = canDispatch(threadsPerThreadgroup, selector) else { return refuseDispatch(selector) }
+        if let forGPU {
+            return buffer.record(forGPU.add(pipeline, grid, threadsPerThreadgroup, bindings, threadgroupLengths))
+        }
         let bound = pipeline.usedBuffers.map {
             DispatchCommand.Bound(index: $0, content: bindings[$0], retained: buffer.retainedReferences)
         }
@@ -207,9 +219,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         let pixels = textures.compactMap { $0.map { UnsafeRawPointer($0.memory.address) } }
         buffer.record(
             DispatchCommand(
-                encoder: record, pipeline: pipeline, path: isChecked ? path : nil, bound: bound,
+                encoder: record, pipeline: pipeline, path: path, bound: bound,
                 threadgroupLengths: threadgroupLengths, grid: grid, threadsPerThreadgroup: threadsPerThreadgroup,
-                order: isChecked ? order(bound, pixels) : .unknown, used: used + pixels, usedHolders: usedHolders,
+                order: order(bound, pixels), used: used + pixels, usedHolders: usedHolders,
                 textures: textures, samplers: pipeline.hasSamplers ? samplers : []))
     }
 
@@ -218,9 +230,6 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         return hazards.next(
             touching: bound.compactMap(\.address) + pixels + used, isConcurrent: dispatchType == .concurrent)
     }
-
-    /// Whether a checker reads labels and the order of dispatches. On a GPU, all dispatches of a queue are ordered.
-    private var isChecked: Bool { buffer.queue.softwareDevice.gpu == nil }
 }
 
 /// The binding at an index.
@@ -228,6 +237,8 @@ enum Binding {
     case none
     case buffer(SoftwareBuffer, offset: Int)
     case bytes(DeviceMemory)
+    /// Bytes for a GPU, at an offset of ``GPUDispatches``.
+    case staged(Int, length: Int)
 
     /// The number of bytes from the first accessible byte to the end.
     var length: Int {
@@ -235,6 +246,7 @@ enum Binding {
         case .none: return 0
         case .buffer(let buffer, let offset): return buffer.length - offset
         case .bytes(let memory): return memory.length
+        case .staged(_, let length): return length
         }
     }
 }

@@ -6,6 +6,8 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     let bindings: [SoftwareBinding]
     /// The indices of the buffers that the kernel uses.
     let usedBuffers: [Int]
+    /// The indices of its threadgroup arguments.
+    let usedThreadgroupArguments: [Int]
     let hasTextures: Bool
     let hasSamplers: Bool
     let label: String?
@@ -58,6 +60,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
         label = descriptor.label
         bindings = UnsafeBufferPointer(start: info.arguments, count: info.argument_count).map(SoftwareBinding.init)
         usedBuffers = bindings.filter { $0.isUsed && $0.type == .buffer }.map(\.index)
+        usedThreadgroupArguments = bindings.filter { $0.type == .threadgroupMemory }.map(\.index)
         hasTextures = bindings.contains { $0.type == .texture }
         hasSamplers = bindings.contains { $0.type == .sampler }
         let limit = descriptor.maxTotalThreadsPerThreadgroup

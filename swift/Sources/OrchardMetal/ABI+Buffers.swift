@@ -20,6 +20,26 @@ public func abiBufferCreate(
     }
 }
 
+@_cdecl("orchard_tensor_create")
+public func abiTensorCreate(
+    _ handle: UInt64, _ length: UInt64, _ storage: UInt32, _ label: UnsafePointer<CChar>?, _ labelLength: UInt64,
+    _ facts: UnsafeMutablePointer<UInt64>?
+) -> Int32 {
+    entry(handle) {
+        let context = try HandleTable.shared.lookup(handle, as: Context.self)
+        let result = try required(facts, "facts")
+        let name = try labelLength == 0 ? "tensor" : text(label, labelLength, "label")
+        let made = try context.makeBuffer(length, storage: storage, zeroed: false, label: name)
+        let buffer = try context.handle(of: made)
+        try context.locked {
+            result[0] = buffer
+            result[1] = UInt64(UInt(bitPattern: made.contents))
+            result[2] = made.allocation.lastUse
+            result[3] = context.statistics.values.live_bytes
+        }
+    }
+}
+
 @_cdecl("orchard_buffer_info_get")
 public func abiBufferInfo(_ handle: UInt64, _ info: UnsafeMutablePointer<orchard_buffer_info>?, _ blockLength: UInt64)
     -> Int32

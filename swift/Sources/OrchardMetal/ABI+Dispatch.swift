@@ -110,9 +110,9 @@ extension DispatchRequest {
                     + "\(given.flags)."
             )
         }
-        grid = [given.grid.0, given.grid.1, given.grid.2]
+        grid = Extent(given.grid)
         gridIsThreads = given.grid_kind == ORCHARD_GRID_THREADS
-        threadgroup = [given.threadgroup.0, given.threadgroup.1, given.threadgroup.2]
+        threadgroup = Extent(given.threadgroup)
         let context = pipeline.context
         bindings = try block.array(given.bindings, of: orchard_binding.self, "bindings").map {
             try Binding($0, context)
@@ -125,8 +125,16 @@ extension DispatchRequest {
         ).map {
             ThreadgroupMemory(index: Int($0.index), length: Int($0.length))
         }
-        label = try block.text(given.label, "label")
+        label = try Self.label(given.label, block, pipeline.function)
         work = given.work
+    }
+
+    /// Labels are usually the kernel's name, which is then shared.
+    private static func label(_ span: orchard_span, _ block: Block<orchard_dispatch>, _ name: String) throws -> String?
+    {
+        let bytes = try block.data(span, "label")
+        let isName = name.utf8.count == bytes.count && zip(name.utf8, bytes).allSatisfy { $0 == $1 }
+        return isName ? name : try block.text(span, "label")
     }
 
     private static func inlineBytes(_ inline: orchard_inline, _ block: Block<orchard_dispatch>) throws

@@ -56,6 +56,7 @@ final class BufferPool {
 
     private let device: any MTLDevice
     private let exact: Bool
+    private let isSoftware: Bool
     private let tickets: Tickets
     private let faults: Faults
     private let statistics: Statistics
@@ -72,6 +73,7 @@ final class BufferPool {
     ) {
         self.device = device
         self.exact = exact
+        isSoftware = SoftwareDevice.isPresent(as: device)
         self.cacheLimit = cacheLimit
         self.memoryLimit = memoryLimit
         self.tickets = tickets
@@ -97,7 +99,7 @@ final class BufferPool {
         let bytes = exact ? Int(length) : min(SizeClass.bytes(for: Int(length)), most)
         if faults.take(.allocate) != nil { throw outOfMemory(bytes, "the device has no more (injected)") }
         let allocation = try reuse(Key(bytes: bytes, storage: storage)) ?? make(bytes, storage)
-        if !exact { SoftwareDevice.reuse(allocation.buffer, length: length) }
+        if !exact, isSoftware { SoftwareDevice.reuse(allocation.buffer, length: length) }
         allocation.buffer.label = label
         allocation.lastWrite = 0
         statistics.values.live_bytes += UInt64(bytes)

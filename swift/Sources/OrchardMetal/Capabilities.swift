@@ -103,7 +103,8 @@ final class Capabilities: @unchecked Sendable {
         let width = Self.simdWidth
         _ = try context.encode(
             DispatchRequest(
-                pipeline: pipeline, grid: [width, 1, 1], gridIsThreads: true, threadgroup: [width, 1, 1],
+                pipeline: pipeline, grid: Extent((width, 1, 1)), gridIsThreads: true,
+                threadgroup: Extent((width, 1, 1)),
                 bindings: [binding]))
         var value: UInt32 = 0
         try withUnsafeMutableBytes(of: &value) { try context.read(result, 0..<4, to: $0.baseAddress!) }

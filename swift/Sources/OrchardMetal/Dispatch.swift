@@ -1,6 +1,25 @@
 import COrchard
 import Metal
 
+/// A number in each dimension. An array would be allocated for each dispatch.
+struct Extent: CustomStringConvertible {
+    let x, y, z: UInt32
+
+    init(_ size: (UInt32, UInt32, UInt32)) { (x, y, z) = size }
+
+    var description: String { "[\(x), \(y), \(z)]" }
+    var isEmpty: Bool { x == 0 || y == 0 || z == 0 }
+    /// The product, or the largest number on overflow.
+    var product: UInt64 { Work.product(UInt64(x) * UInt64(y), UInt64(z)) }
+    var size: MTLSize { MTLSize(width: Int(x), height: Int(y), depth: Int(z)) }
+
+    /// Returns how many parts of this size each dimension has, rounded up.
+    func divided(by parts: Extent) -> Extent {
+        func quotient(_ count: UInt32, _ part: UInt32) -> UInt32 { count / part + (count % part == 0 ? 0 : 1) }
+        return Extent((quotient(x, parts.x), quotient(y, parts.y), quotient(z, parts.z)))
+    }
+}
+
 /// A dispatch as requested by the caller, with its handles resolved.
 struct DispatchRequest {
     struct Binding {
@@ -21,9 +40,9 @@ struct DispatchRequest {
     }
 
     let pipeline: Pipeline
-    var grid: [UInt32]
+    var grid: Extent
     var gridIsThreads: Bool
-    var threadgroup: [UInt32]
+    var threadgroup: Extent
     var bindings: [Binding] = []
     var inlines: [Inline] = []
     var threadgroupMemory: [ThreadgroupMemory] = []
@@ -62,11 +81,10 @@ extension DispatchRequest {
         }
         for inline in inlines { encoder.setBytes(inline.bytes, length: inline.bytes.count, index: inline.index) }
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(memory.length, index: memory.index) }
-        let threads = MTLSize(threadgroup)
         if gridIsThreads {
-            encoder.dispatchThreads(MTLSize(grid), threadsPerThreadgroup: threads)
+            encoder.dispatchThreads(grid.size, threadsPerThreadgroup: threadgroup.size)
         } else {
-            encoder.dispatchThreadgroups(MTLSize(grid), threadsPerThreadgroup: threads)
+            encoder.dispatchThreadgroups(grid.size, threadsPerThreadgroup: threadgroup.size)
         }
         // Other pipelines share the encoder, so a length would stay set and count for them too.
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(0, index: memory.index) }
@@ -77,14 +95,9 @@ extension DispatchRequest {
 extension DispatchRequest {
     /// Returns the estimated work, in operations of a GPU whose cores are all busy.
     fileprivate func estimatedWork(_ uses: [Use]) -> UInt64 {
-        let extents = zip(grid, threadgroup).map { (UInt64($0), UInt64($1)) }
-        let groups = Work.product(extents.map { gridIsThreads ? ($0 + $1 - 1) / $1 : $0 })
-        let threads = Work.product(extents.map { gridIsThreads ? $0 : $0 * $1 })
+        let groups = gridIsThreads ? grid.divided(by: threadgroup).product : grid.product
+        let threads = gridIsThreads ? grid.product : Work.product(groups, threadgroup.product)
         let bytes = uses.reduce(0) { $0 + UInt64($1.range.count) }
         return Work.estimate(given: work, threads: threads, groups: groups, bytes: bytes)
     }
-}
-
-extension MTLSize {
-    fileprivate init(_ size: [UInt32]) { self.init(width: Int(size[0]), height: Int(size[1]), depth: Int(size[2])) }
 }

@@ -6,12 +6,11 @@ struct DeviceLimits {
     static let buffers = 31
     static let threadgroupArguments = 31
 
-    let threadsPerThreadgroup: [Int]
+    let threadsPerThreadgroup: MTLSize
     let threadgroupBytes: Int
 
     init(_ device: any MTLDevice) {
-        let threads = device.maxThreadsPerThreadgroup
-        threadsPerThreadgroup = [threads.width, threads.height, threads.depth]
+        threadsPerThreadgroup = device.maxThreadsPerThreadgroup
         threadgroupBytes = device.maxThreadgroupMemoryLength
     }
 }
@@ -34,18 +33,17 @@ struct DispatchValidation {
     // MARK: Grid
 
     private func checkGrid() throws {
-        guard !request.grid.contains(0), !request.threadgroup.contains(0) else {
+        guard !request.grid.isEmpty, !request.threadgroup.isEmpty else {
             throw OrchardError.invalid(
                 "\(kernel): grid \(request.grid) of threadgroups \(request.threadgroup); each must be at least 1 in "
                     + "every dimension."
             )
         }
-        for (axis, (threads, most)) in zip(["x", "y", "z"], zip(request.threadgroup, device.threadsPerThreadgroup))
-        where threads > most {
-            throw OrchardError.limit(
-                "\(kernel): a threadgroup has \(threads) threads in \(axis); the device's limit is \(most).")
-        }
-        let threads = request.threadgroup.reduce(1) { $0 * UInt64($1) }
+        let (group, most) = (request.threadgroup, device.threadsPerThreadgroup)
+        try checkThreads(group.x, "x", most.width)
+        try checkThreads(group.y, "y", most.height)
+        try checkThreads(group.z, "z", most.depth)
+        let threads = group.product
         guard threads <= pipeline.maxThreads else {
             throw OrchardError.limit(
                 "\(kernel): a threadgroup \(request.threadgroup) has \(threads) threads; this pipeline's limit is "
@@ -53,7 +51,20 @@ struct DispatchValidation {
             )
         }
         if request.gridIsThreads { return }
-        for (groups, size) in zip(request.grid, request.threadgroup) where UInt64(groups) * UInt64(size) > UInt32.max {
+        try checkGroups(request.grid.x, group.x)
+        try checkGroups(request.grid.y, group.y)
+        try checkGroups(request.grid.z, group.z)
+    }
+
+    private func checkThreads(_ threads: UInt32, _ axis: String, _ most: Int) throws {
+        guard threads <= most else {
+            throw OrchardError.limit(
+                "\(kernel): a threadgroup has \(threads) threads in \(axis); the device's limit is \(most).")
+        }
+    }
+
+    private func checkGroups(_ groups: UInt32, _ size: UInt32) throws {
+        guard UInt64(groups) * UInt64(size) <= UInt32.max else {
             throw OrchardError.limit(
                 "\(kernel): \(groups) threadgroups of \(size) are more than 2^32 - 1 threads in one dimension.")
         }

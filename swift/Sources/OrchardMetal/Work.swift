@@ -11,15 +11,13 @@ enum Work {
     /// the side of a square grid, rounded to a power of two, as in a matrix product with one thread per element.
     static func estimate(given: UInt64, threads: UInt64, groups: UInt64, bytes: UInt64) -> UInt64 {
         let loop = UInt64(1) << ((UInt64.bitWidth - threads.leadingZeroBitCount) / 2)
-        let operations = given > 0 ? given : max(bytes, product([threads, max(leastOfAThread, loop)]))
-        return groups < cores ? product([operations, cores]) / max(groups, 1) : operations
+        let operations = given > 0 ? given : max(bytes, product(threads, max(leastOfAThread, loop)))
+        return groups < cores ? product(operations, cores) / max(groups, 1) : operations
     }
 
     /// Returns the product, or the largest number on overflow.
-    static func product(_ factors: [UInt64]) -> UInt64 {
-        factors.reduce(1) { product, factor in
-            let (next, overflow) = product.multipliedReportingOverflow(by: factor)
-            return overflow ? .max : next
-        }
+    static func product(_ one: UInt64, _ other: UInt64) -> UInt64 {
+        let (product, overflow) = one.multipliedReportingOverflow(by: other)
+        return overflow ? .max : product
     }
 }

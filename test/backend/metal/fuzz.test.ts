@@ -49,6 +49,7 @@ describe(`${calls} random calls from two threads`, () => {
       );
       for (const name of [
         "orchard_buffer_create",
+        "orchard_tensor_create",
         "orchard_library_create",
         "orchard_pipeline_create",
         "orchard_dispatch_encode",

@@ -1,9 +1,9 @@
 /** The kernels for NVIDIA GPUs, run on the software device, against the formula. */
 import { describe, expect, test } from "bun:test";
+import { withGpuFamily } from "../../../src/backend/metal/gpu_family.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
-import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
@@ -19,7 +19,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("attention with scores in
   for (const [at, dtype] of (["float32", "float16", "bfloat16"] as const).entries())
     test(`results agree with the definition, ${dtype}, seed ${seed}`, () => {
       const some = usually(cases, (_, index) => index % 3 === at);
-      withFamily("nvidia", () => {
+      withGpuFamily("nvidia", () => {
         for (const each of some) checkCase(each, dtype, metal);
       });
     });
@@ -27,7 +27,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("attention with scores in
   // Several threadgroups of queries, and of keys, in the tiles for heads of more than 64 elements.
   test.each(["float16", "bfloat16"] as const)(`wide heads agree with the definition, %s, seed ${seed}`, (dtype) => {
     const wide = optionNames.map((name) => caseOf([name], [1, 140, 70, 128, 100], seed));
-    withFamily("nvidia", () => {
+    withGpuFamily("nvidia", () => {
       for (const each of someOf(wide, 1)) checkCase(each, dtype, metal);
     });
   });
@@ -65,7 +65,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("attention with scores in
     ["queries", 100, "bfloat16"],
     ["queries", 128, "float32"],
   ] as const)("masked NaN and infinity in %s do not change a bit, heads of %i, %s", (side, dim, dtype) => {
-    const [quiet, ...others] = withFamily("nvidia", () =>
+    const [quiet, ...others] = withGpuFamily("nvidia", () =>
       withBackend("metal", () =>
         [0, Number.NaN, Infinity, -Infinity].map((loud) => resultsWith(loud, side, dim, dtype)),
       ),

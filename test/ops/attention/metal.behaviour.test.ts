@@ -5,11 +5,11 @@
 import { describe, expect, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
+import { withGpuFamily } from "../../../src/backend/metal/gpu_family.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
-import { withFamily } from "../../../src/ops/attention/launch.metal.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
 import { vectorCut, vectorTeam } from "../../../src/ops/attention/tiles.metal.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
@@ -146,7 +146,7 @@ describe.if(hasMetal)("attention on metal is independent of the order of threadg
       ["bfloat16", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 1)],
     ] as const)("%s is correct", (dtype, some) => {
       checked("tiles of M3", () =>
-        withFamily("apple9", () => {
+        withGpuFamily("apple9", () => {
           for (const each of some) checkCase(each, dtype, metal);
         }),
       );

@@ -2,6 +2,7 @@
 // copies that are avoided.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
+import { withGpuFamily } from "../../../src/backend/metal/gpu_family.ts";
 import { pipelineFor } from "../../../src/backend/metal/launch.ts";
 import type { DispatchCounters } from "../../../src/backend/metal/report.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -15,6 +16,7 @@ import { matmul } from "../../../src/ops/matmul/matmul.ts";
 import { planOf } from "../../../src/ops/matmul/plan.ts";
 import { problemOf } from "../../../src/ops/matmul/problem.ts";
 import {
+  fragmentTiles,
   REGISTER_BUDGET,
   registersOf,
   type Tile,
@@ -26,7 +28,7 @@ import {
 import { expand } from "../../../src/ops/view/expand.ts";
 import { transpose } from "../../../src/ops/view/permute.ts";
 import { slice } from "../../../src/ops/view/slice.ts";
-import type { DType } from "../../../src/tensor/dtype.ts";
+import { bytesOf, type DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { checkFindings } from "../run.ts";
 import { type Block, expandedBlock, type Layout, layouts, makeBlock, place, Random, rounder } from "../samples.ts";
@@ -36,6 +38,19 @@ import { matmulOracle } from "./products.ts";
 const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
 const metalTypes = { float32: "float", float16: "half", bfloat16: "bfloat" } as const;
 const nameOf = ({ rows, columns, depth }: Tile) => `${rows}x${columns}x${depth}`;
+
+/** The kernels with tiles, the elements that they read at once, and the dtypes that they multiply. */
+const tileTables = [
+  { kernel: "tiled", table: tiles, constants: [0, 0, 0, 0], width: 4, dtypes: ["float32", "float16", "bfloat16"] },
+  {
+    kernel: "fragments",
+    table: fragmentTiles,
+    constants: [0, 0, 0, 0, 0, 0],
+    width: 8,
+    dtypes: ["float16", "bfloat16"],
+  },
+] as const;
+type Tiled = (typeof tileTables)[number]["kernel"];
 
 /** A matrix, and its values for the oracle. */
 interface PlacedBlock {
@@ -83,13 +98,20 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   const kernelsOf = (body: () => Tensor | readonly Tensor[]): string[] =>
     dispatchesOf(body).flatMap(({ kernel, count }) => new Array<string>(count).fill(kernel));
 
-  /** A tile's kernel, into a result with gaps, compared with the formula. */
-  function expectProduct(tile: Tile, a: PlacedBlock, b: PlacedBlock, random: Random): void {
+  /** A tile's kernel, into a result with gaps or without, compared with the formula. */
+  function expectProduct(
+    kernel: Tiled,
+    tile: Tile,
+    a: PlacedBlock,
+    b: PlacedBlock,
+    random: Random,
+    { layout = "strided", splits = 1 }: { readonly layout?: Layout; readonly splits?: number } = {},
+  ): void {
     const { dtype } = a.block;
-    const out = place({ ...a.block, ...zerosOf([a.block.shape[0], b.block.shape[1]]) }, "strided", "metal", random);
+    const out = place({ ...a.block, ...zerosOf([a.block.shape[0], b.block.shape[1]]) }, layout, "metal", random);
     const inputs = [a.tensor, b.tensor];
     const problem = problemOf({ operation: "matmul", inputs, outputs: [out], attributes: { alpha: 1, beta: 0 } });
-    onMetal(() => launchProduct({ problem, kernel: "tiled", tile, splits: 1 }));
+    onMetal(() => launchProduct({ problem, kernel, tile, splits }));
     const exact = matmulOracle(a.block, b.block, (value) => value);
     const plain = matmulOracle(a.block, b.block, rounder(dtype));
     const got = Array.from(out.dataSync() as ArrayLike<number>);
@@ -98,55 +120,57 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   }
 
   describe("tiles of matmul are correct", () => {
-    for (const tile of tiles)
-      for (const dtype of ["float32", "float16", "bfloat16"] as const) {
-        const { rows, columns, depth } = tile;
+    const each = tileTables.flatMap(({ table, dtypes, ...rest }) =>
+      table.flatMap((tile) => dtypes.map((dtype) => ({ ...rest, tile, dtype }))),
+    );
+    for (const { kernel, width, tile, dtype } of each) {
+      const { rows, columns, depth } = tile;
+      const name = `${kernel} ${nameOf(tile)}`;
 
-        test(`tiles ${nameOf(tile)} are correct in ${dtype}, in every layout, at their edges`, () => {
-          const random = new Random(rows);
-          for (const [m, n, k] of [
-            [rows, columns, depth],
-            [rows + 1, columns - 1, depth + 1],
-            [rows - 1, columns + 1, 1],
-          ] as const)
-            for (const [at, layout] of layouts.entries()) {
-              const a = operandOf([m, k], dtype, layout, random);
-              const b = operandOf([k, n], dtype, layouts[(at * 5 + m) % layouts.length], random);
-              expectProduct(tile, a, b, random);
-            }
-        });
+      test(`tiles ${name} are correct in ${dtype}, in every layout, at their edges`, () => {
+        const random = new Random(rows);
+        for (const [m, n, k] of [
+          [rows, columns, depth],
+          [rows + 1, columns - 1, depth + 1],
+          [rows - 1, columns + 1, 1],
+        ] as const)
+          for (const [at, layout] of layouts.entries()) {
+            const a = operandOf([m, k], dtype, layout, random);
+            const b = operandOf([k, n], dtype, layouts[(at * 5 + m) % layouts.length], random);
+            expectProduct(kernel, tile, a, b, random);
+          }
+      });
 
-        test(`tiles ${nameOf(tile)} are correct in ${dtype}, read by fours`, () => {
-          const random = new Random(columns);
-          const [m, n, k] = [rows + 4, columns - 4, depth + 4];
-          const stored = (shape: readonly [number, number], byRows: boolean) =>
-            byRows
-              ? operandOf(shape, dtype, "offset", random)
-              : turned(operandOf(shape.toReversed(), dtype, "offset", random));
-          for (const aByRows of [true, false])
-            for (const bByRows of [true, false]) {
-              const [a, b] = [stored([m, k], aByRows), stored([k, n], bByRows)];
-              expect([a, b].map(({ tensor }) => tensor.offset % 4)).toEqual([0, 0]);
-              expectProduct(tile, a, b, random);
-            }
-        });
-      }
+      // The first tiles are in bounds along both axes, and the last ones are not.
+      test(`tiles ${name} are correct in ${dtype}, read by ${width} elements`, () => {
+        const random = new Random(columns);
+        const [m, n, k] = [rows + width, columns + width, 2 * depth + width];
+        const stored = (shape: readonly [number, number], byRows: boolean) =>
+          byRows
+            ? operandOf(shape, dtype, "offset", random)
+            : turned(operandOf(shape.toReversed(), dtype, "offset", random));
+        for (const aByRows of [true, false])
+          for (const bByRows of [true, false]) {
+            const [a, b] = [stored([m, k], aByRows), stored([k, n], bByRows)];
+            expect([a, b].map(({ tensor }) => tensor.offset % width)).toEqual([0, 0]);
+            const splits = aByRows === bByRows ? 1 : 2;
+            expectProduct(kernel, tile, a, b, random, { layout: bByRows ? "offset" : "strided", splits });
+          }
+      });
+    }
 
     test("tiles fit into the threadgroup memory and the threads of an M1", () => {
-      for (const tile of tiles)
-        for (const [dtype, bytes] of [
-          ["float32", 4],
-          ["float16", 2],
-          ["bfloat16", 2],
-        ] as const) {
-          const type = metalTypes[dtype];
-          const name = `tiled_${type}_${type}_${nameOf(tile)}`;
-          const { info } = pipelineFor(context, { file: "matmul/tiled.metal", name, constants: [0, 0, 0, 0] });
-          expect(info.staticThreadgroupBytes).toBe(threadgroupBytes(tile, bytes));
-          expect(info.staticThreadgroupBytes).toBeLessThanOrEqual(32 * 1024);
-          expect(threadsOf(tile)).toBeLessThanOrEqual(info.maxTotalThreads);
-          expect(registersOf(tile, bytes)).toBeLessThanOrEqual(REGISTER_BUDGET);
-        }
+      for (const { kernel, tile, dtype, constants } of each) {
+        const bytes = bytesOf(dtype);
+        const type = metalTypes[dtype];
+        const name = `${kernel}_${type}_${type}_${nameOf(tile)}`;
+        const { info } = pipelineFor(context, { file: `matmul/${kernel}.metal`, name, constants });
+        expect(info.staticThreadgroupBytes).toBe(threadgroupBytes(tile, bytes));
+        expect(info.staticThreadgroupBytes).toBeLessThanOrEqual(32 * 1024);
+        expect(threadsOf(tile)).toBeLessThanOrEqual(info.maxTotalThreads);
+        // An NVIDIA GPU's thread can have 255 registers.
+        expect(registersOf(tile, bytes)).toBeLessThanOrEqual(kernel === "tiled" ? REGISTER_BUDGET : 255);
+      }
     });
 
     test.each([
@@ -169,6 +193,29 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       expect(nameOf(tileFor(problemOf(call)))).toBe(name);
       expect(planOf(problemOf(call)).kernel).toBe("tiled");
     });
+  });
+
+  test.each([
+    [2048, 2048, "bfloat16", "fragments_bfloat_bfloat_128x128x32"],
+    [1024, 1024, "float16", "fragments_half_half_64x64x64"],
+    [100, 300, "bfloat16", "fragments_bfloat_bfloat_32x32x64"],
+    [100, 300, "float32", "tiled_float_float_32x32x32"],
+  ] as const)("a result of %d x %d of %p uses %p on an NVIDIA GPU", (m, n, dtype, name) => {
+    const run = () => matmul(ones([m, 3], { dtype }), ones([3, n], { dtype }));
+    const kernels = kernelsOf(() => withGpuFamily("nvidia", run));
+    expect(kernels.filter((kernel) => /^(fragments|tiled)/.test(kernel))).toEqual([name]);
+  });
+
+  test.each([[44, 42], [42], [1, 42], [44, 1]])("an input of %p is scaled and added on an NVIDIA GPU", (...shape) => {
+    const random = new Random(7);
+    const [input, a, b] = [shape, [44, 18], [18, 42]].map((each) =>
+      place(makeBlock({ shape: each }, "float16", random), "contiguous", "metal", random),
+    );
+    const run = () => onMetal(() => addmm(input, a, b, { alpha: 0.5, beta: 2 })).toArray();
+    expect(kernelsOf(() => withGpuFamily("nvidia", () => addmm(input, a, b)))).toEqual([
+      "fragments_half_half_32x32x64",
+    ]);
+    expect(withGpuFamily("nvidia", run)).toEqual(run());
   });
 
   test.each<[number, number, boolean, string]>([

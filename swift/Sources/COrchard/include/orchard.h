@@ -168,6 +168,12 @@ typedef struct orchard_buffer_info {
 int32_t orchard_buffer_create(uint64_t context, const orchard_buffer_options *options, uint64_t block_length,
                               uint64_t *buffer);
 
+// Creates an uninitialized buffer like orchard_buffer_create, in one call. If the label has no bytes, it is "tensor".
+// `facts` gets four numbers: the buffer, its `contents` and `last_ticket` as in orchard_buffer_info, and the context's
+// live bytes.
+int32_t orchard_tensor_create(uint64_t context, uint64_t length, uint32_t storage, const char *label,
+                              uint64_t label_length, uint64_t *facts);
+
 // Returns information about a buffer, without waiting.
 int32_t orchard_buffer_info_get(uint64_t buffer, orchard_buffer_info *info, uint64_t block_length);
 

@@ -27,6 +27,10 @@ template <typename T>
 void fragment_load(simdgroup_matrix<T, 8, 8> &first, simdgroup_matrix<T, 8, 8> &second, const MRT_THREADGROUP T *source,
                    const MRT_THREADGROUP T *next, ulong elements_per_row, bool transpose_matrix);
 template <typename T>
+void fragment_load_left(simdgroup_matrix<T, 8, 8> &first, simdgroup_matrix<T, 8, 8> &second,
+                        const MRT_THREADGROUP T *source, const MRT_THREADGROUP T *next, ulong elements_per_row,
+                        bool transpose_matrix);
+template <typename T>
 void fragment_multiply_accumulate(simdgroup_matrix<float, 8, 8> &upper, simdgroup_matrix<float, 8, 8> &lower,
                                   simdgroup_matrix<T, 8, 8> a0, simdgroup_matrix<T, 8, 8> a1,
                                   simdgroup_matrix<T, 8, 8> a2, simdgroup_matrix<T, 8, 8> a3,
@@ -92,6 +96,19 @@ MRT_COOPERATIVE void fragment_load(simdgroup_matrix<T, 8, 8> &first, simdgroup_m
 #else
   metal::simdgroup_load(first, source, elements_per_row, ulong2(0), transpose_matrix, site);
   metal::simdgroup_load(second, next, elements_per_row, ulong2(0), transpose_matrix, site);
+#endif
+}
+
+// The same for left factors. A lane holds the elements of a left factor that it holds of a right one's transpose.
+template <typename T>
+MRT_COOPERATIVE void fragment_load_left(simdgroup_matrix<T, 8, 8> &first, simdgroup_matrix<T, 8, 8> &second,
+                                        const MRT_THREADGROUP T *source, const MRT_THREADGROUP T *next,
+                                        ulong elements_per_row, bool transpose_matrix MRT_SITE) {
+#ifdef MRT_GPU
+  mrt::load_right_factors<T>(first.elements, second.elements, source, next, elements_per_row, !transpose_matrix);
+  first.elements.layout = second.elements.layout = mrt::native_layout;
+#else
+  fragment_load(first, second, source, next, elements_per_row, transpose_matrix, site);
 #endif
 }
 

@@ -157,16 +157,16 @@ template <int count> struct Parts {
   mrt_u32 words[count];
 };
 
-// A part that would be zero is replaced by the smallest normal number, so that its product with infinity is infinite,
-// as is the number's product. Numbers below 2^-90 keep their zeros, since the replacement would change them noticeably.
-// It also changes sums that are exactly 0, so matrices that are known to be finite keep all zeros.
-MRT_FUNC mrt_u32 part_or_least(mrt_u32 part, mrt_u32 whole) {
-  constexpr mrt_u32 least = 0x00800000, small = 0x12800000;
-  const bool is_zero = (part & 0x7fff0000) == 0 && (whole & 0x7fffffff) >= small;
-  return is_zero ? (whole & 0x80000000) | least : part;
+// How the parts that are zero of numbers that are not are stored. Zero times infinity would be NaN, so `replaced` parts
+// are 2^-120 with the number's sign: large enough that half of it is a normal number.
+enum class ZeroParts : mrt_u8 { kept, replaced };
+
+MRT_FUNC mrt_u32 replaced_part(mrt_u32 part, mrt_u32 whole) {
+  const bool is_zero = (part & 0x7fff0000) == 0 && (whole & 0x7fffffff) != 0;
+  return is_zero ? (whole & 0x80000000) | 0x03800000 : part;
 }
 
-template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> pair, bool all_finite) {
+template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> pair, ZeroParts zeros) {
   constexpr int count = part_count<T>;
   if constexpr (count == 1) return {{__builtin_bit_cast(mrt_u32, pair)}};
   else {
@@ -181,8 +181,8 @@ template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> p
       const float last = rest - __builtin_bit_cast(float, middle);
       parts[i][0] = high;
       const mrt_u32 lowest = __builtin_bit_cast(mrt_u32, last);
-      parts[i][1] = all_finite ? middle : part_or_least(middle, whole);
-      parts[i][2] = all_finite ? lowest : part_or_least(lowest, whole);
+      parts[i][1] = zeros == ZeroParts::kept ? middle : replaced_part(middle, whole);
+      parts[i][2] = zeros == ZeroParts::kept ? lowest : replaced_part(lowest, whole);
     }
     Parts<count> result;
     for (int part = 0; part < count; part++) result.words[part] = parts[0][part] >> 16 | (parts[1][part] & 0xffff0000);
@@ -191,14 +191,14 @@ template <typename T> MRT_FUNC Parts<part_count<T>> parts_of(metal::vec<T, 64> p
 }
 
 // Parts of a left factor in the native layout, and of a right factor in the transposed layout.
-template <typename T> MRT_FUNC Parts<part_count<T>> left_parts(LaneElements<T> elements, bool all_finite = false) {
-  return parts_of(elements.native(), all_finite);
+template <typename T> MRT_FUNC Parts<part_count<T>> left_parts(LaneElements<T> elements, ZeroParts zeros) {
+  return parts_of(elements.native(), zeros);
 }
-template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> elements, bool all_finite = false) {
-  if constexpr (is_tensor_core_element<T>) return parts_of(elements.transposed(), all_finite);
-  else if (elements.layout == transposed_layout) return parts_of(elements.pair, all_finite);
+template <typename T> MRT_FUNC Parts<part_count<T>> right_parts(LaneElements<T> elements, ZeroParts zeros) {
+  if constexpr (is_tensor_core_element<T>) return parts_of(elements.transposed(), zeros);
+  else if (elements.layout == transposed_layout) return parts_of(elements.pair, zeros);
   else {
-    Parts<part_count<T>> parts = parts_of(elements.native(), all_finite);
+    Parts<part_count<T>> parts = parts_of(elements.native(), zeros);
     for (mrt_u32 &word : parts.words) word = transposed_word(word);
     return parts;
   }
@@ -234,10 +234,8 @@ MRT_FUNC TallSums tall_product(mrt_u32 a0, mrt_u32 a1, mrt_u32 a2, mrt_u32 a3, m
 
 // The products of all parts, the smallest first. One instruction multiplies up to four pairs of parts: two of the left
 // factor above each other, and two of either factor along k. A padding zero times infinity would be NaN, so parts are
-// never multiplied by padding; instead, the second of three parts counts twice, halved. A separate instruction adds the
-// sum to c, since it rounds to nearest and tensor cores do not.
-template <int lefts, int rights>
-MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b, metal::vec<float, 64> c) {
+// never multiplied by padding; instead, the second of three parts counts twice, halved.
+template <int lefts, int rights> MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b) {
   TallSums sums = {};
   if constexpr (lefts == 3) {
     const mrt_u32 middle = halved(a.words[1]);
@@ -248,8 +246,8 @@ MRT_FUNC metal::vec<float, 64> parts_product(Parts<lefts> a, Parts<rights> b, me
     if constexpr (rights % 2) sums = tall_product(a.words[0], lower, 0, 0, b.words[rights - 1], 0, sums);
     if constexpr (rights > 1) sums = tall_product(a.words[0], lower, a.words[0], lower, b.words[0], b.words[1], sums);
   }
-  for (int i = 0; i < 2; i++) c.own[i] += lefts == 1 ? sums.upper[i] : sums.upper[i] + sums.lower[i];
-  return c;
+  if constexpr (lefts == 1) return {{sums.upper[0], sums.upper[1]}};
+  else return {{sums.upper[0] + sums.lower[0], sums.upper[1] + sums.lower[1]}};
 }
 
 template <typename T> MRT_FUNC metal::vec<float, 64> as_floats(metal::vec<T, 64> pair) {
@@ -261,11 +259,22 @@ template <typename T> MRT_FUNC bool is_finite_pair(metal::vec<T, 64> pair) {
   return __builtin_fabsf(floats.own[0]) < __builtin_inff() && __builtin_fabsf(floats.own[1]) < __builtin_inff();
 }
 
-// The product of matrices of different types.
+// If a factor is not finite, sums are computed again with replaced zeros. Only sums that are not finite are taken from
+// there, so that all others are exact where they cancel.
+MRT_FUNC void take_nonfinite(float (&sums)[2], const float (&others)[2]) {
+  for (int i = 0; i < 2; i++)
+    if (!(__builtin_fabsf(sums[i]) < __builtin_inff())) sums[i] = others[i];
+}
+
+// The product of matrices of different types. A separate instruction adds the sums to c, since it rounds to nearest and
+// tensor cores do not.
 template <typename A, typename B>
 MRT_FUNC metal::vec<float, 64> mixed_product(LaneElements<A> a, LaneElements<B> b, metal::vec<float, 64> c) {
-  const bool all_finite = __nvvm_vote_all_sync(all_lanes, is_finite_pair(a.pair) && is_finite_pair(b.pair));
-  return parts_product(left_parts(a, all_finite), right_parts(b, all_finite), c);
+  const auto product = [&](ZeroParts zeros) { return parts_product(left_parts(a, zeros), right_parts(b, zeros)); };
+  metal::vec<float, 64> sums = product(ZeroParts::kept);
+  if (!__nvvm_vote_all_sync(all_lanes, is_finite_pair(a.pair) && is_finite_pair(b.pair)))
+    take_nonfinite(sums.own, product(ZeroParts::replaced).own);
+  return {{c.own[0] + sums.own[0], c.own[1] + sums.own[1]}};
 }
 
 // Accumulates in float32 and rounds once, to the type of the result.
@@ -323,12 +332,21 @@ MRT_FUNC void load_right_factors(LaneElements<T> &first, LaneElements<T> &second
 
 template <typename T> MRT_FUNC mrt_u32 word_of(metal::vec<T, 64> pair) { return __builtin_bit_cast(mrt_u32, pair); }
 
-// One instruction for half and bfloat.
-//
-// Floats are multiplied in parts, for the 8 columns of each pair of left matrices. With the parts h, m and l of a
-// factor in descending order, four instructions add the products (l h + m m), (h l + l m), (m l + m h) and (h m + h h):
-// all but l l, which is less than 2^-29 of the product. As in parts_product, an instruction that rounds to nearest adds
-// their sum.
+// The product of floats in parts, for two left matrices above each other. With the parts h, m and l of a factor in
+// descending order, four instructions add the products (l h + m m), (h l + l m), (m l + m h) and (h m + h h): all but
+// l l, which is less than 2^-29 of the product.
+MRT_FUNC TallSums tall_parts_product(LaneElements<float> above, LaneElements<float> below, LaneElements<float> by,
+                                     ZeroParts zeros) {
+  const Parts<3> p = left_parts(above, zeros), q = left_parts(below, zeros), r = right_parts(by, zeros);
+  const auto add = [&](int first, int second, int by_first, int by_second, TallSums c) {
+    return tall_product(p.words[first], q.words[first], p.words[second], q.words[second], r.words[by_first],
+                        r.words[by_second], c);
+  };
+  return add(0, 0, 1, 0, add(1, 1, 2, 0, add(0, 2, 2, 1, add(2, 1, 0, 1, {}))));
+}
+
+// One instruction for half and bfloat. Floats are multiplied in parts, for the 8 columns of each pair of left matrices;
+// as in mixed_product, an instruction that rounds to nearest adds their sum.
 template <typename T>
 MRT_FUNC void add_tall_product(LaneElements<float> &upper, LaneElements<float> &lower, LaneElements<T> a0,
                                LaneElements<T> a1, LaneElements<T> a2, LaneElements<T> a3, LaneElements<T> b0,
@@ -343,12 +361,14 @@ MRT_FUNC void add_tall_product(LaneElements<float> &upper, LaneElements<float> &
   } else {
     const LaneElements<T> left[2][2] = {{a0, a1}, {a2, a3}}, right[2] = {b0, b1};
     for (int step = 0; step < 2; step++) {
-      const Parts<3> p = left_parts(left[step][0]), q = left_parts(left[step][1]), r = right_parts(right[step]);
-      const auto add = [&](int first, int second, int by_first, int by_second, TallSums c) {
-        return tall_product(p.words[first], q.words[first], p.words[second], q.words[second], r.words[by_first],
-                            r.words[by_second], c);
-      };
-      const TallSums sums = add(0, 0, 1, 0, add(1, 1, 2, 0, add(0, 2, 2, 1, add(2, 1, 0, 1, {}))));
+      const LaneElements<T> &above = left[step][0], &below = left[step][1], &by = right[step];
+      TallSums sums = tall_parts_product(above, below, by, ZeroParts::kept);
+      if (!__nvvm_vote_all_sync(all_lanes,
+                                is_finite_pair(above.pair) && is_finite_pair(below.pair) && is_finite_pair(by.pair))) {
+        const TallSums others = tall_parts_product(above, below, by, ZeroParts::replaced);
+        take_nonfinite(sums.upper, others.upper);
+        take_nonfinite(sums.lower, others.lower);
+      }
       for (int i = 0; i < 2; i++) high.own[i] += sums.upper[i], low.own[i] += sums.lower[i];
     }
   }
