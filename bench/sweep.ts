@@ -4,7 +4,7 @@
 // only; `bun bench/sweep.ts --help` lists all options.
 
 import { join } from "node:path";
-import { Command, InvalidArgumentError } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { drawSweep } from "./support/sweep/picture.ts";
@@ -27,6 +27,7 @@ interface Options {
   readonly only?: number;
   readonly threads: readonly number[];
   readonly worst: number;
+  readonly clock: "wall" | "processor";
   readonly json?: string;
   readonly picture?: string;
   readonly since?: string;
@@ -38,12 +39,17 @@ const command = new Command("bun run bench sweep")
   .option("--cases <number>", "how many cases are drawn", whole(1), 300)
   .option("--only <number>", "measures only the case with this number", whole(0))
   .option("--threads <list>", "numbers of threads", threadsOf, [cpuInfo(cpuLibrary().native).threads])
+  .addOption(
+    new Option("--clock <clock>", "measures elapsed time, or on a busy machine, with one thread, processor time")
+      .choices(["wall", "processor"])
+      .default("wall"),
+  )
   .option("--worst <number>", "how many of the slowest cases are listed", whole(0), 40)
   .option("--json <file>", "writes the measured cases there")
   .option("--picture <file>", "draws ratios against sizes there, as an SVG")
   .option("--since <file>", "compares with the cases that `--json` wrote")
   .parse();
-const { seed, cases, only, threads, worst: listed, json, picture, since } = command.opts<Options>();
+const { seed, cases, only, threads, clock, worst: listed, json, picture, since } = command.opts<Options>();
 
 const [first, last] = only === undefined ? [0, cases] : [only, only + 1];
 const rows: Row[] = [];
@@ -59,7 +65,7 @@ function take(line: Line): void {
 /** A backend reads the number of threads when it is loaded, so each number is measured in a separate process. */
 async function measureOn(count: number): Promise<void> {
   const program = join(import.meta.dir, "support/sweep/run.ts");
-  const child = Bun.spawn([process.execPath, program, `${seed}`, `${first}`, `${last}`, ...command.args], {
+  const child = Bun.spawn([process.execPath, program, `${seed}`, `${first}`, `${last}`, clock, ...command.args], {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, ORCHARD_CPU_THREADS: `${count}` },
   });

@@ -13,6 +13,7 @@ using namespace orchard;
 namespace {
 
 using tuning::normalization::group_task_elements;
+using tuning::normalization::shortest_channel;
 
 struct Problem {
   int64_t batch, channels, inner, groups;
@@ -32,6 +33,7 @@ struct Problem {
 
   int64_t in_group() const { return channels / groups; }
   int64_t length() const { return in_group() * inner; }
+  bool has_short_channels() const { return inner > 1 && inner < shortest_channel; }
 
   // Calls use(group, its first channel) for all groups of the batch, on all threads.
   template <class Use> void for_each_group(Use &&use) const {
@@ -39,6 +41,32 @@ struct Problem {
       for (int64_t group = begin; group < end; group++) use(group, group % groups * in_group());
     });
   }
+};
+
+// Repeats each channel's number for its `inner` elements.
+template <class C> void repeat(const char *numbers, int64_t channels, int64_t inner, C *out) {
+  for (int64_t channel = 0; channel < channels; channel++)
+    std::fill_n(out + channel * inner, inner, reinterpret_cast<const C *>(numbers)[channel]);
+}
+
+// A number for each channel, or for each element if channels have few: a loop over these would cost more than they do.
+class ChannelVector {
+public:
+  ChannelVector(const char *numbers, const Problem &problem, DType wide)
+      : numbers_(numbers), is_repeated_(numbers && problem.has_short_channels()),
+        repeated_(is_repeated_ ? scratch_product({problem.channels, problem.inner, dtype_sizes[int(wide)]}) : 0) {
+    if (!is_repeated_) return;
+    if (wide == DType::float64)
+      repeat(numbers, problem.channels, problem.inner, reinterpret_cast<double *>(repeated_.data()));
+    else repeat(numbers, problem.channels, problem.inner, reinterpret_cast<float *>(repeated_.data()));
+    numbers_ = repeated_.data();
+  }
+  const char *numbers() const { return numbers_; }
+
+private:
+  const char *numbers_;
+  bool is_repeated_;
+  Scratch<char> repeated_;
 };
 
 void group_norm(const GroupNormBlock &block, Operands operands) {
@@ -51,11 +79,13 @@ void group_norm(const GroupNormBlock &block, Operands operands) {
   char *out = operands.result(3, dtype, block.offsets[3], all);
   if (all.is_empty()) return;
   const NormalizeGroup normalize = group_norms().group[static_cast<int>(dtype)];
-  problem.for_each_group([&, &dtype = dtype, &wide = wide, &inner = inner](int64_t group, int64_t first) {
+  const ChannelVector factors(weight, problem, wide), terms(bias, problem, wide);
+  const int64_t repeats = problem.has_short_channels() ? inner : 1, length = inner / repeats;
+  problem.for_each_group([&, &dtype = dtype, &wide = wide](int64_t group, int64_t first) {
     const int64_t at = group * problem.length();
-    normalize(element(x, dtype, at), problem.in_group(), inner, block.eps,
-              weight ? element(weight, wide, first) : nullptr, bias ? element(bias, wide, first) : nullptr,
-              element(out, dtype, at));
+    const auto of = [&](const char *numbers) { return numbers ? element(numbers, wide, first * repeats) : nullptr; };
+    normalize(element(x, dtype, at), problem.in_group() * repeats, length, block.eps, of(factors.numbers()),
+              of(terms.numbers()), element(out, dtype, at));
   });
 }
 

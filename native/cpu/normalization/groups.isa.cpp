@@ -84,14 +84,19 @@ void normalize_group(const void *given, int64_t channels, int64_t inner, double 
   const Moments moments = moments_of_group(x, channels * inner);
   const C mean = C(moments.mean), lost = std::isfinite(mean) ? C(moments.mean - double(mean)) : C(0);
   const C scale = C(1 / std::sqrt(moments.squares / moments.count + eps));
-  for (int64_t channel = 0; channel < channels; channel++) {
-    const C factor = factors ? factors[channel] : C(1), term = terms ? terms[channel] : C(0);
-    for (int64_t i = channel * inner; i < (channel + 1) * inner; i++) {
-      const C normalized = ((load(x[i]) - mean) - lost) * scale;
-      const C scaled = factors ? normalized * factor : normalized;
-      out[i] = store<T>(C(terms ? scaled + term : scaled));
+  const auto normalized = [=](int64_t i) { return ((load(x[i]) - mean) - lost) * scale; };
+  if (!factors && !terms)
+    for (int64_t i = 0; i < channels * inner; i++) out[i] = store<T>(C(normalized(i)));
+  else if (inner == 1 && factors && terms) // numbers of elements, or channels of one element
+    for (int64_t i = 0; i < channels; i++) out[i] = store<T>(C(normalized(i) * factors[i] + terms[i]));
+  else
+    for (int64_t channel = 0; channel < channels; channel++) {
+      const C factor = factors ? factors[channel] : C(1), term = terms ? terms[channel] : C(0);
+      for (int64_t i = channel * inner; i < (channel + 1) * inner; i++) {
+        const C scaled = factors ? normalized(i) * factor : normalized(i);
+        out[i] = store<T>(C(terms ? scaled + term : scaled));
+      }
     }
-  }
 }
 
 // With n = (x − mean)·scale and v = gradient·weight: scale·(v − ⟨v⟩ − n·⟨v·n⟩), where ⟨⟩ is the mean of the group.

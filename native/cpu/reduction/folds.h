@@ -39,11 +39,13 @@ struct FoldFacts {
   // Whether `step_vectors` and `merge_vectors` do the same to vectors: compilers vectorize comparisons in short loops
   // only then.
   static constexpr bool has_vectors = false;
+  static constexpr bool adds_bytes = false; // whether it is the sum of integers of one byte
   const ReductionFacts &facts;
 };
 
 template <class C> struct Sum : FoldFacts {
   using FoldFacts::FoldFacts;
+  static constexpr bool adds_bytes = std::is_integral_v<C> && sizeof(C) == 1;
   using State = Wide<C>;
   static State identity() { return 0; }
   State step(State a, C x) const { return plus(a, State(x)); }
@@ -168,13 +170,6 @@ template <class C> struct Norm2 : Sum<C> {
   double result(double a) const { return std::sqrt(a); }
 };
 FLOAT_REDUCTION(norm2, Norm2)
-
-template <class C> struct NormP : Sum<C> {
-  using Sum<C>::Sum;
-  double step(double a, C x) const { return a + std::pow(std::fabs(double(x)), this->facts.parameter); }
-  double result(double a) const { return std::pow(a, 1 / this->facts.parameter); }
-};
-FLOAT_REDUCTION(normP, NormP)
 
 template <class C> struct NormInf : Largest<C> {
   using Largest<C>::Largest;

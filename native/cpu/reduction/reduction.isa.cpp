@@ -1,4 +1,6 @@
+#include "bytes.h"
 #include "folds.h"
+#include "powers.h"
 #include "two_pass.h"
 #include "tuning.h"
 
@@ -18,6 +20,7 @@ template <class F> struct Fold : F {
   static constexpr int64_t lines_at_once = 64;
 
   template <class C> void add(State &state, const C *x, int64_t count, int64_t) const {
+    if constexpr (F::adds_bytes) return void(state = F::merge(state, sum_of_bytes(x, count)));
     State partials[width];
     add_lanes(partials, x, count);
     merge_halves([&](auto merge) { merge(partials); });
@@ -27,6 +30,10 @@ template <class F> struct Fold : F {
   // Reduces several lines, whose states have been `identity`: the lanes of all lines are merged together, since the
   // merges of one line depend on each other.
   template <class Line> void add_lines(State *states, int64_t lines, Line line_of, int64_t count) const {
+    if constexpr (F::adds_bytes) {
+      for (int64_t line = 0; line < lines; line++) add(states[line], line_of(line), count, 0);
+      return;
+    }
     alignas(64) State partials[lines_at_once][width];
     for (int64_t line = 0; line < lines; line++) add_lanes(partials[line], line_of(line), count);
     merge_halves([&](auto merge) {
@@ -36,6 +43,7 @@ template <class F> struct Fold : F {
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
+    if constexpr (F::adds_bytes) return add_byte_columns(rows, states, step);
     State column_states[reduction_columns];
     for (int64_t j = 0; j < rows.width; j++) column_states[j] = F::identity();
     rows.each([&](const typename Rows::C *x, int64_t) {
@@ -159,7 +167,7 @@ void for_each_tile(const T *in, const Nest<1> &nest, int64_t begin, int64_t end,
     }
     for (int64_t start = 0; start < length;) {
       int64_t count = std::min(tile - held, length - start);
-      if (stride == 1) widen(run + start, buffer + held, count);
+      if (stride == 1) widen_row(run + start, buffer + held, count);
       else
         for (int64_t i = 0; i < count; i++) buffer[held + i] = load(run[(start + i) * stride]);
       held += count;
@@ -193,7 +201,7 @@ void lines(const void *in, int64_t step, int64_t count, const ReductionFacts &fa
   auto *folded = static_cast<typename Op::State *>(states);
   const auto widened = [&](const T *x, int64_t size) -> const C * {
     if constexpr (is_wide) return x;
-    else return widen(x, buffer, size), buffer;
+    else return widen_row(x, buffer, size), buffer;
   };
   for (int64_t line = 0; line < count; line++) folded[line] = Op::identity();
   if constexpr (has_lines<Op>)
@@ -222,7 +230,7 @@ template <class T> struct ColumnRows {
     for (int64_t row = 0; row < count; row++) {
       if constexpr (std::is_same_v<T, C>) use(address(row), row);
       else {
-        widen(address(row), wide, width);
+        widen_row(address(row), wide, width);
         use(wide, row);
       }
     }

@@ -30,8 +30,11 @@ static_assert(longest_row * long_rows <= short_row_elements && longest_row * lon
 // The largest number of columns that are reduced at once, so that their states fit in the L1 cache.
 constexpr int64_t reduction_columns = 1024;
 
-constexpr int64_t tile = 4096;           // elements that are processed together, which fit in the L1 cache
-constexpr int64_t direct_length = 64;    // shorter runs are gathered first
+constexpr int64_t tile = 4096;        // elements that are processed together, which fit in the L1 cache
+constexpr int64_t direct_length = 64; // shorter runs are gathered first
+constexpr int64_t power_piece = 512;  // elements whose powers are computed together
+// Larger exponents are not computed by multiplication: the errors of squares double with each multiplication.
+constexpr int largest_whole_power = 16;
 constexpr int64_t two_pass_piece = 1024; // elements of a piece that stays in the L1 cache for its second pass
 // The bandwidth of a thread depends on its memory requests in flight. The hardware prefetcher stays within a page, so
 // cache lines one page ahead are prefetched.

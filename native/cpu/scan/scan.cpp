@@ -2,14 +2,9 @@
 #include "scan.h"
 
 #include "../functions.h"
-#include "../memory.h"
 #include "../parallel.h"
+#include "parts.h"
 #include "tuning.h"
-
-#include <algorithm>
-#include <atomic>
-#include <memory>
-#include <thread>
 
 using namespace orchard;
 
@@ -39,43 +34,16 @@ void run_slices(const Call &call) {
   });
 }
 
-// The carried values before each part of a slice, which become available once the previous parts are done.
-class Prefixes {
-public:
-  Prefixes(int64_t parts) : numbers_(parts), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
-
-  void set(int64_t part, ScanNumber number) {
-    numbers_.data()[part] = number;
-    known_[static_cast<size_t>(part)].store(true, std::memory_order_release);
-  }
-  // Waits for the previous part, which another thread has already started.
-  ScanNumber wait_for(int64_t part) {
-    while (!known_[static_cast<size_t>(part)].load(std::memory_order_acquire)) std::this_thread::yield();
-    return numbers_.data()[part];
-  }
-
-private:
-  Scratch<ScanNumber> numbers_;
-  std::unique_ptr<std::atomic<bool>[]> known_;
-};
-
-// Scans a slice of adjacent elements, reading memory once. A thread sums its part, waits for the prefix, passes the
-// total on to the next part, and scans its part while that is still in its cache (Merrill and Garland, "Single-pass
-// Parallel Prefix Scan with Decoupled Look-back", 2016). The parts depend on the length only, so the results do too.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
-  int64_t step = slice.along[0], parts = (slice.length - 1) / part_elements + 1;
-  Prefixes prefixes(parts);
-  parallel_for(slice.length, part_elements, [&](int64_t begin, int64_t end) {
-    int64_t part = begin / part_elements, count = end - begin;
-    const char *x = element(slice.x, call.slices.dtypes[0], begin * step);
+  const int64_t step = slice.along[0];
+  const auto at = [&](int64_t place) { return element(slice.x, call.slices.dtypes[0], place * step); };
+  const auto total = [&](int64_t begin, int64_t count) { return call.kernel.total(at(begin), step, count); };
+  run_parts<ScanNumber>(slice.length, total, call.kernel.joined, [&](int64_t begin, int64_t count, ScanNumber before) {
     char *out = element(slice.out, call.slices.dtypes[2], begin * step);
-    ScanNumber total = call.kernel.total(x, step, count);
-    ScanNumber before = part > 0 ? prefixes.wait_for(part) : call.kernel.total(x, step, 0);
-    if (part + 1 < parts) prefixes.set(part + 1, call.kernel.joined(before, total));
-    int64_t later = begin + thread_count() * part_elements; // the part that this thread will most likely claim next
-    const char *next =
-        later + part_elements <= slice.length ? element(slice.x, call.slices.dtypes[0], later * step) : nullptr;
-    call.kernel.part({x, out, step, count, before, slice.is_streamed, next});
+    // the part that this thread will most likely claim next
+    const int64_t later = begin + thread_count() * part_elements;
+    const char *next = later + part_elements <= slice.length ? at(later) : nullptr;
+    call.kernel.part({at(begin), out, step, count, before, slice.is_streamed, next});
   });
 }
 

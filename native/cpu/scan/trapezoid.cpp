@@ -3,15 +3,33 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "parts.h"
 #include "tuning.h"
 
 using namespace orchard;
 
 namespace {
 
-using tuning::scan::trapezoid_elements;
+using namespace tuning::scan;
 
 ORCHARD_EXPORT_NAMES(Neighbors)
+
+// Integrals of a few long slices of adjacent samples, whose parts are computed by several threads.
+void integrate_long_slices(const Slices<2> &slices, DType dtype, const char *y, char *out, double distance) {
+  const auto total_of = neighbors_of().total[static_cast<int>(dtype)];
+  const ComputeNeighbors compute = neighbors_of().run[static_cast<int>(dtype)];
+  for (int64_t slice = 0; slice < slices.count(); slice++) {
+    int64_t offsets[2];
+    slices.find_offsets(slice, offsets);
+    const auto at = [&](int64_t place) { return element(y, dtype, offsets[0] + place); };
+    const auto total = [&](int64_t begin, int64_t count) { return total_of(at(begin), count); };
+    const auto joined = [](double before, double next) { return before + next; };
+    run_parts<double>(slices.length - 1, total, joined, [&](int64_t begin, int64_t count, double before) {
+      char *to = element(out, dtype, offsets[1] + begin);
+      compute({at(begin), to, count + 1, 1, {1, 1}, {0, 0}, Neighbors::integrals, distance, before});
+    });
+  }
+}
 
 void neighbors(const NeighborsBlock &block, Operands operands) {
   const DType dtype = block.dtype;
@@ -26,6 +44,9 @@ void neighbors(const NeighborsBlock &block, Operands operands) {
   char *out =
       operands.result(1, dtype, slices.offsets[1], slices.extent(1, function == Neighbors::integral ? 1 : length - 1));
   if (slices.is_empty()) return;
+  if (function == Neighbors::integrals && slices.along[0] == 1 && slices.along[1] == 1 && length > long_slice &&
+      slices.count() < few_slices)
+    return integrate_long_slices(slices, dtype, y, out, distance);
   const ComputeNeighbors compute = neighbors_of().run[static_cast<int>(dtype)];
   parallel_for(slices.count(), std::max<int64_t>(1, trapezoid_elements / length), [&](int64_t begin, int64_t end) {
     for_each_run(slices.nest, begin, end, [&](const int64_t (&offsets)[2], int64_t, int64_t count) {
@@ -36,7 +57,8 @@ void neighbors(const NeighborsBlock &block, Operands operands) {
                {slices.along[0], slices.along[1]},
                {slices.nest.run_stride(0), slices.nest.run_stride(1)},
                function,
-               distance});
+               distance,
+               0});
     });
   });
 }

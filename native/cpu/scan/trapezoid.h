@@ -26,10 +26,13 @@ struct NeighborsRun {
   int64_t length, count, along[2], across[2];
   Neighbors function;
   double distance;
+  double before; // of `integrals` of adjacent samples: twice the integral up to the first sample, without the distance
 };
 using ComputeNeighbors = void (*)(const NeighborsRun &run);
+// By dtype: float64, float32, float16, bfloat16. `total` is Σ (y[i] + y[i + 1]) of `count` pairs of adjacent samples.
 struct NeighborsOf {
-  ComputeNeighbors run[4]; // by dtype: float64, float32, float16, bfloat16
+  ComputeNeighbors run[4];
+  double (*total[4])(const char *y, int64_t count);
 };
 
 } // namespace orchard

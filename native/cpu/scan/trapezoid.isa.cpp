@@ -1,6 +1,7 @@
 #include "trapezoid.h"
 
 #include "../lanes.h"
+#include "running_sums.h"
 #include "tuning.h"
 
 namespace orchard::ORCHARD_ISA {
@@ -69,13 +70,27 @@ void run_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across
 
 // Running integrals of one slice of adjacent samples.
 template <class T> void accumulate_slice(const NeighborsRun &run, const T *y, T *out) {
-  double twice = 0, before = double(load(y[0]));
-  for (int64_t i = 1; i < run.length; i++) {
-    const double sample = double(load(y[i]));
-    twice += before + sample;
-    out[(i - 1) * run.along[1]] = integral<T>(twice, run.distance);
-    before = sample;
+  constexpr int64_t tile = tuning::scan::part_tile;
+  alignas(64) double twice[tile];
+  double carried = run.before;
+  for (int64_t start = 0; start + 1 < run.length; start += tile) {
+    const int64_t size = std::min(tile, run.length - 1 - start), whole = (size + eight - 1) / eight * eight;
+    const T *from = y + start;
+    for (int64_t i = 0; i < size; i++) twice[i] = double(load(from[i])) + double(load(from[i + 1]));
+    std::fill(twice + size, twice + whole, 0.0);
+    carried = run_on(twice, whole, carried);
+    T *to = out + start * run.along[1];
+    if (run.along[1] == 1)
+      for (int64_t i = 0; i < size; i++) to[i] = integral<T>(twice[i], run.distance);
+    else
+      for (int64_t i = 0; i < size; i++) to[i * run.along[1]] = integral<T>(twice[i], run.distance);
   }
+}
+
+// The sum of the samples of pairs, each counted as often as it occurs.
+template <class T> double total(const char *samples, int64_t count) {
+  const T *y = reinterpret_cast<const T *>(samples);
+  return summed(count, [=](int64_t i) { return double(load(y[i])) + double(load(y[i + 1])); });
 }
 
 // Slices of adjacent samples, one after the other: sums have several accumulators. Returns false for other slices.
@@ -110,6 +125,7 @@ template <class T> void compute(const NeighborsRun &run) {
 
 } // namespace
 
-extern const NeighborsOf neighbors_of = {{compute<double>, compute<float>, compute<Float16>, compute<BFloat16>}};
+extern const NeighborsOf neighbors_of = {{compute<double>, compute<float>, compute<Float16>, compute<BFloat16>},
+                                         {total<double>, total<float>, total<Float16>, total<BFloat16>}};
 
 } // namespace orchard::ORCHARD_ISA

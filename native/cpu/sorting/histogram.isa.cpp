@@ -1,15 +1,40 @@
 #include "histogram.h"
 
+#include "tuning.h"
+
 #include <algorithm>
+#include <cmath>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
+
+using tuning::sorting::histogram_block;
 
 // Finds the last edge that is not greater than x, for x from the first edge to the last.
 template <class T> class Bins {
   using C = Compute<T>;
 
 public:
+  // Whether `find_block` supports the bins: their numbers are exact in C, and most elements are surely in one bin.
+  bool has_blocks() const { return is_even_ && bins_ < (1 << 24) && scale_ > C(0) && margin() < C(0.25); }
+
+  // Finds the bins of `histogram_block` elements from their distance to the first edge, without reading edges. Gives
+  // `outside`, or `unsure` for an element so close to an edge that rounding may lead to the wrong bin.
+  void find_block(const T *x, int64_t stride, int32_t *bins) const {
+    const C first = first_, last = last_, scale = scale_, least = margin(), most = C(1) - least;
+    for (int64_t i = 0; i < histogram_block; i++) {
+      const C value = load(x[i * stride]);
+      const bool is_inside = (value >= first) & (value <= last);
+      const C distance = is_inside ? (value - first) * scale : C(0);
+      const int32_t bin = int32_t(distance);
+      const C rest = distance - C(bin);
+      const bool is_sure = (rest > least) & (rest < most);
+      const int32_t found = is_sure ? bin : unsure;
+      bins[i] = is_inside ? found : outside;
+    }
+  }
+  static constexpr int32_t outside = -1, unsure = -2;
+
   explicit Bins(const HistogramPart &part)
       : edges_(static_cast<const T *>(part.edges)), stride_(part.edge_stride), bins_(part.bins), first_(edge(0)),
         last_(edge(part.bins)), is_even_(part.is_even),
@@ -25,6 +50,12 @@ public:
   }
 
 private:
+  // A bound of the rounding errors of a distance, in bins: those of the two operations and of `scale_` are at most
+  // 2 ε times the number of bins, and those of the stored edges 2 ε times the largest edge.
+  C margin() const {
+    const C largest = std::max(std::abs(first_), std::abs(last_));
+    return C(4) * std::numeric_limits<C>::epsilon() * (C(bins_) + largest * scale_);
+  }
   C edge(int64_t at) const { return load(edges_[at * stride_]); }
 
   // Computes the bin from the distance to the first edge, then corrects it: rounding may be off by one bin.
@@ -54,12 +85,27 @@ private:
 
 template <class W> using SumOf = std::conditional_t<std::is_floating_point_v<Compute<W>>, double, uint64_t>;
 
+// Counts the elements of whole blocks; returns the number of the first element after them.
+template <class T, class Sum>
+int64_t count_blocks(const HistogramPart &part, const Bins<T> &bins, const T *x, Sum *sums) {
+  int32_t found[histogram_block];
+  int64_t at = part.begin;
+  for (; at + histogram_block <= part.end; at += histogram_block) {
+    const T *block = x + at * part.x_stride;
+    bins.find_block(block, part.x_stride, found);
+    for (int64_t i = 0; i < histogram_block; i++)
+      if (found[i] >= 0) sums[found[i]] += Sum(1);
+      else if (found[i] == Bins<T>::unsure) sums[bins.find(block[i * part.x_stride])] += Sum(1);
+  }
+  return at;
+}
+
 template <class T, class W> int64_t add(const HistogramPart &part) {
   const T *x = static_cast<const T *>(part.x);
   const W *weights = static_cast<const W *>(part.weights);
   SumOf<W> *sums = static_cast<SumOf<W> *>(part.sums);
-  const auto add_by = [&](auto find) {
-    for (int64_t at = part.begin; at < part.end; at++) {
+  const auto add_by = [&](int64_t begin, auto find) {
+    for (int64_t at = begin; at < part.end; at++) {
       const int64_t bin = find(x[at * part.x_stride]);
       if (bin < 0) continue;
       sums[bin] += weights ? static_cast<SumOf<W>>(load(weights[at * part.weight_stride])) : SumOf<W>(1);
@@ -67,11 +113,12 @@ template <class T, class W> int64_t add(const HistogramPart &part) {
   };
   if constexpr (std::is_floating_point_v<Compute<T>>) {
     const Bins<T> bins(part);
-    add_by([&](T value) { return bins.find(value); });
+    const int64_t counted = !weights && bins.has_blocks() ? count_blocks(part, bins, x, sums) : part.begin;
+    add_by(counted, [&](T value) { return bins.find(value); });
     return 0;
   } else {
     int64_t refused = 0;
-    add_by([&](T value) -> int64_t {
+    add_by(part.begin, [&](T value) -> int64_t {
       const int64_t bin = value;
       if (uint64_t(bin) < uint64_t(part.bins)) return bin;
       refused = bin;

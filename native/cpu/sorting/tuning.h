@@ -9,6 +9,7 @@
 namespace orchard::tuning::sorting {
 
 constexpr int64_t most_histogram_parts = 32, least_histogram_part = 1 << 15; // elements
+constexpr int64_t histogram_block = 256;                                     // elements whose bins are found together
 constexpr int64_t median_elements = 1 << 13;
 constexpr int64_t run_elements = 1 << 14;
 constexpr int64_t search_steps = 1 << 14; // comparisons, about 10 µs

@@ -425,6 +425,10 @@ export const elementwise: Writers = {
     return graph.where(graph.of("LessOrEqual", graph.of("Abs", x), least), 0, moved);
   }),
   threshold: formula((graph, [x, least, other]) => graph.where(graph.of("LessOrEqual", x, least), other, x)),
+  nanToNum: formula((graph, [x, nan, most]) => {
+    const bounded = graph.of("Min", graph.of("Max", x, graph.of("Neg", most)), most);
+    return graph.where(graph.of("IsNaN", x), nan, bounded);
+  }),
   huber: formula((graph, [x, y, delta]) => {
     const error = graph.of("Abs", graph.of("Sub", x, y));
     const near = graph.of("Mul", graph.of("Mul", error, error), 0.5);

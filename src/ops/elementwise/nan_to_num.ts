@@ -8,10 +8,16 @@ import { tidy } from "../../tensor/tidy.ts";
 import { complexOf, imag, real } from "../complex/parts.ts";
 import { clone } from "../copy/copy.ts";
 import { abs } from "./arithmetic.ts";
-import { clampAs } from "./clamp.ts";
 import { eq, le } from "./comparison.ts";
-import { isnan } from "./predicates.ts";
+import { defineTernary, type Ternary } from "./define.ts";
+import { scalarTensor } from "./operands.ts";
 import { where } from "./where.ts";
+
+/** Replaces NaN by `nan`, and clamps numbers to ±`most`. */
+const replaceNonfinite: Ternary = defineTernary("nanToNum", {
+  reference: { float: (x, nan, most) => (Number.isNaN(x) ? nan : Math.min(Math.max(x, -most), most)) },
+  gradient: (g, [x, , most]) => [where(le(abs(x), most), g, 0), null, null],
+});
 
 /** Options of {@link nanToNum}. */
 export interface NanToNumOptions {
@@ -51,15 +57,12 @@ export function nanToNum(...values: unknown[]): Tensor {
   }
   if (!isFloat(x.dtype)) return clone(x);
   const largest = LARGEST[x.dtype]!;
+  const isSymmetric = posinf === undefined && neginf === undefined;
+  const [by, most] = [nan, isSymmetric ? largest : Number.POSITIVE_INFINITY].map((one) => scalarTensor(one, x.dtype));
   return underName("nanToNum", () =>
     tidy(() => {
-      const numbers = where(isnan(x), nan, x);
-      if (posinf === undefined && neginf === undefined)
-        return clampAs("nanToNum", numbers, { min: -largest, max: largest }, (g, [each, , most]) => [
-          where(le(abs(each), most), g, 0),
-          null,
-          null,
-        ]);
+      const numbers = replaceNonfinite([x, by!, most!]);
+      if (isSymmetric) return numbers;
       const above = where(eq(numbers, Number.POSITIVE_INFINITY), posinf ?? largest, numbers);
       return where(eq(above, Number.NEGATIVE_INFINITY), neginf ?? -largest, above);
     }),

@@ -135,7 +135,7 @@ export function countNonzero(
 export function countNonzero(...values: unknown[]): Tensor<"int64"> {
   const { x, dim } = countNonzeroParameters(values);
   normalizeAxes("countNonzero", dim, x.rank);
-  return underName("countNonzero", () => tidy(() => sum(ne(x, 0), { dim })));
+  return underName("countNonzero", () => tidy(() => sum(x.dtype === "bool" ? x : ne(x, 0), { dim })));
 }
 const countNonzeroParameters = parameters("countNonzero", { x: operand(aTensor), dim: optional(axesKind) });
 countNonzero.method = "int64" as const;

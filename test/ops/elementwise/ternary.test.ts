@@ -3,7 +3,9 @@
 import { softplus } from "../../../src/ops/activation/softplus.ts";
 import { clamp } from "../../../src/ops/elementwise/clamp.ts";
 import { lerp } from "../../../src/ops/elementwise/lerp.ts";
+import { type NanToNumOptions, nanToNum } from "../../../src/ops/elementwise/nan_to_num.ts";
 import { where } from "../../../src/ops/elementwise/where.ts";
+import type { DType } from "../../../src/tensor/dtype.ts";
 import { testTable } from "../run.ts";
 import type { OperandSpec, Values } from "../samples.ts";
 import type { OperationRow, Sample } from "../table.ts";
@@ -49,7 +51,34 @@ const clampRow = (options: { min?: number; max?: number }): OperationRow => ({
   gradient: true,
 });
 
+const largest: Readonly<Partial<Record<DType, number>>> = {
+  float64: Number.MAX_VALUE,
+  float32: (2 - 2 ** -23) * 2 ** 127,
+  float16: 65504,
+  bfloat16: (2 - 2 ** -7) * 2 ** 127,
+};
+
+const nanToNumRow = ({ nan = 0, posinf, neginf }: NanToNumOptions): OperationRow => ({
+  name: `nanToNum ${[nan, posinf, neginf]}`,
+  compute: ([x]) => nanToNum(x, { nan, posinf, neginf }),
+  dtypes: floats,
+  samples: [...unarySamples(), sampleOf("specials", specials)],
+  oracle: (blocks) =>
+    mapped(blocks, (x) => {
+      if (Number.isNaN(x)) return nan;
+      const most = largest[blocks[0]!.dtype]!;
+      return x === 1 / 0 ? (posinf ?? most) : x === -1 / 0 ? (neginf ?? -most) : x;
+    }),
+  accuracy: { ulps: 0 },
+  gradient: true,
+});
+
 testTable("ternary", [
+  nanToNumRow({}),
+  nanToNumRow({ nan: 3 }),
+  nanToNumRow({ nan: Number.POSITIVE_INFINITY }),
+  nanToNumRow({ nan: -1, posinf: 8, neginf: -4 }),
+  nanToNumRow({ neginf: 2 }),
   {
     name: "where",
     compute: ([condition, a, b]) => where(condition, a, b),

@@ -95,3 +95,28 @@ describe("neighbors have the same bits", () => {
     });
   });
 });
+
+describe("integrals of long slices", () => {
+  const lengths = [65_536, 65_537, 65_538, 100_003];
+  const drawn = (length: number) => {
+    const random = new Random(length);
+    return makeBlock({ shape: [2, length], values: { low: -1, high: 2 } }, "float64", random);
+  };
+  test.each(lengths)("of %d samples are those of a loop", (length) =>
+    withBackend("cpu", () => {
+      const block = drawn(length);
+      const x = place(block, "contiguous", "cpu", new Random(1));
+      const expected = along(block, 1, integrals);
+      const got = listOf(cumulativeTrapezoid(x));
+      // the sum of magnitudes is at most 2 per sample, and a sum of n numbers has at most n roundings
+      const worst = got.reduce((most, value, at) => Math.max(most, Math.abs(value - expected[at]!)), 0);
+      expect([got.length, worst < length * 2 * length * 2 ** -53]).toEqual([2 * (length - 1), true]);
+    }),
+  );
+  testSameBits((backend) =>
+    lengths.slice(backend === "cpu" ? 0 : lengths.length).map((length) => {
+      const x = place(drawn(length), "contiguous", backend, new Random(1));
+      return cumulativeTrapezoid(x).dataSync();
+    }),
+  );
+});

@@ -12,6 +12,7 @@ import {
   withStrict,
 } from "../../../src/index.ts";
 import { tested } from "../run.ts";
+import { Random, rounder } from "../samples.ts";
 
 const list = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 
@@ -60,6 +61,28 @@ describe.each(tested)("histograms on %s", (backend) => {
         }
         expect(list(histc(tensor(x), bins, first, last))).toEqual(counted([...x], edges));
       }
+    }));
+
+  test("drawn elements are counted between the stored bounds, also where these coincide", () =>
+    on(() => {
+      const random = new Random(5);
+      for (const dtype of backend === "metal" ? (["float32"] as const) : (["float32", "float64"] as const))
+        for (const width of [2, 2 ** -20, 2 ** -22]) {
+          const bins = random.integer(50, 70); // more than the different bounds of the last width in float32
+          const round = rounder(dtype);
+          const edges = Array.from({ length: bins + 1 }, (_, at) => round(1 + (width * at) / bins));
+          const drawn = Array.from({ length: 700 }, () => round(1 + (random.next() * 1.2 - 0.1) * width));
+          const x = [...drawn, Number.NaN, ...edges];
+          const strided = slice(
+            tensor(
+              x.flatMap((value) => [value, 1]),
+              { dtype },
+            ),
+            { dim: 0, step: 2 },
+          );
+          for (const each of [tensor(x, { dtype }), strided])
+            expect(list(histc(each, bins, 1, 1 + width))).toEqual(counted(x, edges));
+        }
     }));
 
   test("views, 16-bit floats, and equal bounds are accepted", () =>

@@ -102,9 +102,11 @@ export const reductions: Family = {
     });
     return { operands: [x], args: withDim(dim) };
   },
-  ...each("median nanmedian mode", (draw) => {
+  ...each("median nanmedian mode", (draw, name) => {
     const { dim: _, ...drawn } = along(draw, { dtype: "float32", most: 2 ** 21 });
-    return drawn;
+    // PyTorch 2.15 gives NaN for the median of a tensor that is expanded along the axis
+    const differs = name !== "mode" && drawn.operands[0].layout.kind === "expanded";
+    return differs ? { ...drawn, compared: null } : drawn;
   }),
   ...each("quantile nanquantile", (draw, name) => {
     const { dim, operands } = along(draw, { dtype: "float32", most: 2 ** 21 });
