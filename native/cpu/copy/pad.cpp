@@ -2,13 +2,13 @@
 #include "pad.h"
 
 #include "../functions.h"
+#include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
 #include "tuning.h"
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 using namespace orchard;
 using namespace orchard::ORCHARD_ISA;
@@ -265,31 +265,73 @@ void pad(const PadBlock &block, Operands operands) {
 
 // ---------------------------------------------------------------- gradients
 
-// The positions of the padded axis that copy each element, in ascending order, times the stride. begin(i) and end(i)
-// delimit the positions for element i.
-class Copies {
-public:
-  Copies(const Axis &axis, PadMode mode) : starts_(axis.size + 1), positions_(axis.total()) {
-    int64_t *starts = starts_.data();
-    std::fill_n(starts, axis.size + 1, 0);
-    for (int64_t at = 0; at < axis.total(); at++) starts[axis.source(mode, at)]++;
-    for (int64_t i = 0, before = 0; i <= axis.size; i++) {
-      const int64_t count = starts[i];
-      starts[i] = before;
-      before += count;
-    }
-    for (int64_t at = 0; at < axis.total(); at++)
-      positions_.data()[starts[axis.source(mode, at)]++] = at * axis.stride; // starts become ends
-  }
-
-  const int64_t *begin(int64_t i) { return positions_.data() + (i == 0 ? 0 : starts_.data()[i - 1]); }
-  const int64_t *end(int64_t i) { return positions_.data() + starts_.data()[i]; }
-
-private:
-  Scratch<int64_t> starts_, positions_;
+struct Range {
+  int64_t begin, end;
 };
 
-// Adds a row of the result's gradient to the gradient of the row without the border.
+// The positions of the padded axis that copy an element: those in the border before it, its position without the
+// border, and those in the border after it.
+struct Positions {
+  Range before;
+  int64_t inside;
+  Range after;
+
+  Positions(const Axis &axis, PadMode mode, int64_t element) : inside(axis.before + element) {
+    const int64_t end = axis.before + axis.size, total = axis.total();
+    const auto within = [](int64_t at, int64_t first, int64_t last) {
+      return at >= first && at < last ? Range{at, at + 1} : Range{0, 0};
+    };
+    if (mode == PadMode::replicate) {
+      before = element == 0 ? Range{0, axis.before} : Range{0, 0};
+      after = element == axis.size - 1 ? Range{end, total} : Range{0, 0};
+    } else if (mode == PadMode::reflect) {
+      before = within(axis.before - element, 0, axis.before);
+      after = within(axis.before + 2 * (axis.size - 1) - element, end, total);
+    } else {
+      before = within(inside - axis.size, 0, axis.before);
+      after = within(inside + axis.size, end, total);
+    }
+  }
+
+  bool is_single() const { return before.begin == before.end && after.begin == after.end; }
+  // Calls use(position) in ascending order.
+  template <class Use> void for_each(Use &&use) const {
+    for (int64_t at = before.begin; at < before.end; at++) use(at);
+    use(inside);
+    for (int64_t at = after.begin; at < after.end; at++) use(at);
+  }
+};
+
+// The elements of an axis that the border before it copies, and those that the border after it copies.
+Range copied_before(const Axis &axis, PadMode mode) {
+  if (axis.before == 0) return {0, 0};
+  if (mode == PadMode::replicate) return {0, 1};
+  return mode == PadMode::reflect ? Range{1, axis.before + 1} : Range{axis.size - axis.before, axis.size};
+}
+Range copied_after(const Axis &axis, PadMode mode) {
+  if (axis.after == 0) return {0, 0};
+  if (mode == PadMode::replicate) return {axis.size - 1, axis.size};
+  return mode == PadMode::reflect ? Range{axis.size - 1 - axis.after, axis.size - 1} : Range{0, axis.after};
+}
+
+// The sum of a row of the result's gradient, for a row without copies of other rows. Sums of copies are in float64 and
+// rounded once; adding 0 makes a sum of only −0 a 0, as there.
+template <class T> void add_single_row(const Axis &axis, PadMode mode, const T *gradient, T *out) {
+  const int64_t stride = axis.stride, size = axis.size;
+  const T *inside = gradient + axis.before * stride;
+  if (stride == 1)
+    for (int64_t i = 0; i < size; i++) out[i] = store<T>(load(inside[i]) + Compute<T>(0));
+  else
+    for (int64_t i = 0; i < size; i++) out[i] = store<T>(load(inside[i * stride]) + Compute<T>(0));
+  for (const Range copied : {copied_before(axis, mode), copied_after(axis, mode)})
+    for (int64_t i = copied.begin; i < copied.end; i++) {
+      double sum = 0;
+      Positions(axis, mode, i).for_each([&](int64_t at) { sum += double(load(gradient[at * stride])); });
+      out[i] = store<T>(Compute<T>(sum));
+    }
+}
+
+// Adds a row of the result's gradient to the sums of the row without the border.
 template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradient, double *sums) {
   for (int64_t at = 0; at < axis.before; at++) sums[axis.source(mode, at)] += double(load(gradient[at * axis.stride]));
   const T *inside = gradient + axis.before * axis.stride;
@@ -303,37 +345,48 @@ template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradien
 
 // Adds the rows that are copies of the row at these indices, in the order in which a dense gradient stores them.
 template <class T>
-void add_copies(const Axes &all, std::unique_ptr<Copies> *copies, const int64_t *indices, int axis, const T *gradient,
-                double *sums) {
-  if (axis == all.rank - 1) return add_row(all.axes[axis], all.mode, gradient, sums);
-  Copies &along = *copies[axis];
-  for (const int64_t *at = along.begin(indices[axis]); at < along.end(indices[axis]); at++)
-    add_copies(all, copies, indices, axis + 1, gradient + *at, sums);
+void add_copies(const Axes &all, const int64_t *indices, int axis, const T *gradient, double *sums) {
+  const Axis &along = all.axes[axis];
+  if (axis == all.rank - 1) return add_row(along, all.mode, gradient, sums);
+  Positions(along, all.mode, indices[axis]).for_each([&](int64_t at) {
+    add_copies(all, indices, axis + 1, gradient + at * along.stride, sums);
+  });
 }
 
 template <class T> void add_gradients(const PadGradientBlock &block, const Operands &operands) {
-  const Axes all(block);
+  Axes all(block);
   const Extent inside = all.inside();
   const T *gradient = operands.inputs<T>(0, block.offset, all.strided(true));
   T *out = operands.results<T>(1, 0, inside);
   if (inside.is_empty()) return;
-  std::unique_ptr<Copies> copies[max_rank];
-  for (int axis = 0; axis < all.rank - 1; axis++) copies[axis] = std::make_unique<Copies>(all.axes[axis], all.mode);
-  const int64_t length = all.axes[all.rank - 1].size, rows = inside.count() / length;
-  const int64_t grain = std::max<int64_t>(1, padded_elements / length), tasks = (rows - 1) / grain + 1;
-  Scratch<double> scratch(scratch_product({tasks, length}));
+  merge(all);
+  const Axis &last = all.axes[all.rank - 1];
+  const int64_t length = last.size, rows = inside.count() / length;
+  const int64_t grain = std::max<int64_t>(1, padded_elements / length);
+  ScratchSlots<double> slots((rows - 1) / grain + 1, all.rank > 1 ? length : 0);
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    double *sums = scratch.data() + begin / grain * length;
-    for (int64_t row = begin; row < end; row++) {
-      int64_t indices[max_rank], rest = row;
-      for (int axis = all.rank - 2; axis >= 0; axis--) {
-        indices[axis] = rest % all.axes[axis].size;
-        rest /= all.axes[axis].size;
+    slots.with([&](double *sums) {
+      for (int64_t row = begin; row < end; row++) {
+        int64_t indices[max_rank], rest = row;
+        const T *single = gradient; // the row without the border
+        bool is_single = true;
+        for (int axis = all.rank - 2; axis >= 0; axis--) {
+          const Axis &along = all.axes[axis];
+          indices[axis] = rest % along.size;
+          rest /= along.size;
+          const Positions positions(along, all.mode, indices[axis]);
+          single += positions.inside * along.stride;
+          is_single = is_single && positions.is_single();
+        }
+        if (is_single) {
+          add_single_row(last, all.mode, single, out + row * length);
+          continue;
+        }
+        std::fill_n(sums, length, 0.0);
+        add_copies(all, indices, 0, gradient, sums);
+        for (int64_t i = 0; i < length; i++) out[row * length + i] = store<T>(Compute<T>(sums[i]));
       }
-      std::fill_n(sums, length, 0.0);
-      add_copies(all, copies, indices, 0, gradient, sums);
-      for (int64_t i = 0; i < length; i++) out[row * length + i] = store<T>(Compute<T>(sums[i]));
-    }
+    });
   });
 }
 

@@ -32,6 +32,8 @@ struct Problem {
 
   int64_t in_group() const { return channels / groups; }
   int64_t length() const { return in_group() * inner; }
+  // Returns how often a number of a channel is repeated.
+  int64_t repeats() const { return inner < short_channel && batch > 1 ? inner : 1; }
 
   // Calls use(group, its first channel) for all groups of the batch, on all threads.
   template <class Use> void for_each_group(Use &&use) const {
@@ -39,6 +41,35 @@ struct Problem {
       for (int64_t group = begin; group < end; group++) use(group, group % groups * in_group());
     });
   }
+};
+
+// A vector of channels; if these are short, each element is repeated for all elements of its channel, so that a group is
+// normalized in one loop.
+class Repeated {
+public:
+  Repeated(const Problem &problem, const char *vector)
+      : memory_(vector && problem.repeats() > 1 ? scratch_product({problem.channels, problem.repeats()}) : 0),
+        vector_(vector) {
+    if (!vector || problem.repeats() == 1) return;
+    if (problem.wide == DType::float64) repeat<double>(problem);
+    else repeat<float>(problem);
+  }
+
+  const char *at(const Problem &problem, int64_t channel) const {
+    return vector_ ? element(vector_, problem.wide, channel * problem.repeats()) : nullptr;
+  }
+
+private:
+  template <class C> void repeat(const Problem &problem) {
+    const C *from = reinterpret_cast<const C *>(vector_);
+    C *to = reinterpret_cast<C *>(memory_.data());
+    for (int64_t channel = 0; channel < problem.channels; channel++)
+      std::fill_n(to + channel * problem.inner, problem.inner, from[channel]);
+    vector_ = reinterpret_cast<const char *>(to);
+  }
+
+  Scratch<double> memory_;
+  const char *vector_;
 };
 
 void group_norm(const GroupNormBlock &block, Operands operands) {
@@ -51,11 +82,12 @@ void group_norm(const GroupNormBlock &block, Operands operands) {
   char *out = operands.result(3, dtype, block.offsets[3], all);
   if (all.is_empty()) return;
   const NormalizeGroup normalize = group_norms().group[static_cast<int>(dtype)];
-  problem.for_each_group([&, &dtype = dtype, &wide = wide, &inner = inner](int64_t group, int64_t first) {
+  const Repeated factors(problem, weight), terms(problem, bias);
+  const int64_t repeats = problem.repeats();
+  problem.for_each_group([&, &dtype = dtype, &inner = inner](int64_t group, int64_t first) {
     const int64_t at = group * problem.length();
-    normalize(element(x, dtype, at), problem.in_group(), inner, block.eps,
-              weight ? element(weight, wide, first) : nullptr, bias ? element(bias, wide, first) : nullptr,
-              element(out, dtype, at));
+    normalize(element(x, dtype, at), problem.in_group() * repeats, inner / repeats, block.eps,
+              factors.at(problem, first), terms.at(problem, first), element(out, dtype, at));
   });
 }
 
