@@ -301,7 +301,7 @@ onCpu("gridSample equals its composition", () => {
   else expect([what, call().shape]).toEqual([what, [batch, channels, 1, places]]);
 });
 
-onCpu("gradients of gridSample equal those of its composition, of the second order too", () => {
+onCpu("gradients of gridSample equal those of its composition, of the second order too", (round) => {
   const [batch, channels, height, width, places] = [sized(3), sized(40), sized(9), sized(9), sized(150)];
   const x = drawn([batch, channels, height, width], "float64");
   const grid = drawn([batch, 1, places, 2], "float64", () =>
@@ -314,10 +314,10 @@ onCpu("gradients of gridSample equal those of its composition, of the second ord
     alignCorners: random.next() < 0.5,
   };
   const cotangent = drawn([batch, channels, 1, places], "float64");
-  const wanted = pick([[0, 1], [0], [1]]);
+  const some = pick([[0, 1], [0], [1]]);
   const gradients = (createGraph: boolean): Tensor[] => {
     const inputs = [x.detach(), grid.detach()];
-    const chosen = wanted.map((at) => inputs[at]);
+    const chosen = (createGraph ? [0, 1] : some).map((at) => inputs[at]);
     for (const each of chosen) each.requiresGrad = true;
     const result = o.gridSample(inputs[0], inputs[1], options);
     const first = o.grad([result], chosen, { gradOutputs: [cotangent], createGraph });
@@ -326,13 +326,13 @@ onCpu("gradients of gridSample equal those of its composition, of the second ord
     return o.grad([total], chosen, { allowUnused: true }).map((each, at) => each ?? o.zerosLike(chosen[at]));
   };
   const what = JSON.stringify(options);
-  for (const createGraph of mode === "bilinear" ? [false, true] : [false])
+  for (const createGraph of mode === "bilinear" && round < 8 ? [false, true] : [false])
     for (const [at, found] of gradients(createGraph).entries())
       expectNear(
         found,
         composed(() => gradients(createGraph)[at]),
         "float64",
-        `${what} ${wanted[at]} ${createGraph}`,
+        `${what} ${some} ${at} ${createGraph}`,
       );
 });
 

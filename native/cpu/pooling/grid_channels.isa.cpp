@@ -77,13 +77,20 @@ void add_places(const Corners<T> &corners, const T (*gradient)[planes_together],
   }
 }
 
-// Returns the sum of the lanes, in float64. The order of the additions is the same on every instruction set.
-template <class T> inline double summed_lanes(const T (&lanes_of)[planes_together]) {
-  double sums[planes_together];
-  for (int lane = 0; lane < planes_together; lane++) sums[lane] = double(lanes_of[lane]);
-  for (int half = planes_together / 2; half > 0; half /= 2)
-    for (int lane = 0; lane < half; lane++) sums[lane] += sums[lane + half];
-  return sums[0];
+// Adds up the lanes of some places, in float64, and writes every second number. The order of the additions is the same
+// on every instruction set.
+template <class T> void sum_lanes(const T (*x)[planes_together], double *to, int count) {
+  for (int first = 0; first < count; first += planes_together) {
+    T turned[planes_together][planes_together];
+    transpose_tile(x[first], planes_together, turned[0], planes_together);
+    double sums[planes_together][planes_together];
+    for (int lane = 0; lane < planes_together; lane++)
+      for (int i = 0; i < planes_together; i++) sums[lane][i] = double(turned[lane][i]);
+    for (int half = planes_together / 2; half > 0; half /= 2)
+      for (int lane = 0; lane < half; lane++)
+        for (int i = 0; i < planes_together; i++) sums[lane][i] += sums[lane + half][i];
+    for (int i = 0; i < std::min(planes_together, count - first); i++) to[2 * (first + i)] = sums[0][i];
+  }
 }
 
 // The derivatives by column and by row of the elements at each place, times their gradients.
@@ -91,21 +98,21 @@ template <class T>
 void find_slopes(const Corners<T> &corners, const T *planes, const T (*gradient)[planes_together], double *slopes,
                  int count) {
   const auto &[rows, columns, at] = corners;
+  T by_column[together][planes_together], by_row[together][planes_together]; // lanes after `count` are not used
   for (int i = 0; i < count; i++) {
     const T *first = elements(at[0][0], i, planes), *across = elements(at[0][1], i, planes);
     const T *down = elements(at[1][0], i, planes), *both = elements(at[1][1], i, planes);
     const T up = rows.weights[0][i], low = rows.weights[1][i], left = columns.weights[0][i];
     const T right = columns.weights[1][i];
-    T by_column[planes_together], by_row[planes_together];
 #pragma GCC unroll 8
     for (int lane = 0; lane < planes_together; lane += lanes<T>) {
       const Vector<T> a = load_vector(first + lane), b = load_vector(across + lane), c = load_vector(down + lane);
       const Vector<T> d = load_vector(both + lane), slope = load_vector(gradient[i] + lane);
-      store_vector<T>(slope * ((b - a) * up + (d - c) * low), by_column + lane);
-      store_vector<T>(slope * ((c - a) * left + (d - b) * right), by_row + lane);
+      store_vector<T>(slope * ((b - a) * up + (d - c) * low), by_column[i] + lane);
+      store_vector<T>(slope * ((c - a) * left + (d - b) * right), by_row[i] + lane);
     }
-    slopes[2 * i] = summed_lanes(by_column), slopes[2 * i + 1] = summed_lanes(by_row);
   }
+  sum_lanes(by_column, slopes, count), sum_lanes(by_row, slopes + 1, count);
 }
 
 template <class T> void channels_gradient(const GridSampling &sampling, const ChannelGradients &given) {

@@ -65,7 +65,7 @@ public:
       T at = position(grid[2 * i]);
       if (border_ == GridBorder::reflection) {
         const T low = aligns_corners_ ? 0 : T(-0.5);
-        slopes[i] *= T(turns(at) ? -1 : 1) * T((at > low) - (at < low));
+        slopes[i] *= T(reflected(at).turns ? -1 : 1) * T((at > low) - (at < low));
         at = mirrored(at);
       }
       if (!(at > 0 && at < last)) slopes[i] = 0;
@@ -76,18 +76,23 @@ private:
   T position(T number) const {
     return aligns_corners_ ? (number + 1) * T(double(size_ - 1) / 2) : ((number + 1) * T(size_) - 1) * T(0.5);
   }
-  // Reflects a position at the borders.
-  T mirrored(T at) const {
+  // A position as a multiple of the span between the borders, and the rest.
+  struct Reflected {
+    T low, span, beyond;
+    bool turns; // whether the position is reflected an odd number of times
+  };
+  Reflected reflected(T at) const {
     const T low = aligns_corners_ ? 0 : T(-0.5), span = T(aligns_corners_ ? size_ - 1 : size_);
-    if (span == 0) return at * 0;
-    const T beyond = std::fmod(std::abs(at - low), span);
-    return turns(at) ? span + low - beyond : beyond + low;
+    const T distance = std::abs(at - low);
+    // The remainders of most positions, by exact subtractions.
+    if (distance < span) return {low, span, distance, false};
+    if (distance < 2 * span) return {low, span, distance - span, true};
+    const T beyond = std::fmod(distance, span);
+    return {low, span, beyond, std::fmod(std::floor((distance - beyond) * T(1 / double(span)) + T(0.5)), T(2)) != 0};
   }
-  // Returns whether a position is reflected an odd number of times.
-  bool turns(T at) const {
-    const T low = aligns_corners_ ? 0 : T(-0.5), span = T(aligns_corners_ ? size_ - 1 : size_);
-    const T distance = std::abs(at - low), beyond = std::fmod(distance, span);
-    return std::fmod(std::floor((distance - beyond) * T(1 / double(span)) + T(0.5)), T(2)) != 0;
+  T mirrored(T at) const {
+    const auto [low, span, beyond, turns] = reflected(at);
+    return span == 0 ? at * 0 : turns ? span + low - beyond : beyond + low;
   }
 
   // Converts positions to the nearest index inside.
