@@ -85,7 +85,8 @@ template <class T> void copy_tiles(const FoldWindows &windows, const T *x, T *im
   parallel_for(lines, std::max<int64_t>(1, fold_elements / wide.input), [&](int64_t begin, int64_t end) {
     for (int64_t line = begin; line < end; line++) {
       const int64_t plane = line / high.input, row = line % high.input;
-      const T *from = x + plane * elements + row % high.kernel * wide.kernel * results + row / high.kernel * wide.output;
+      const T *from =
+          x + plane * elements + row % high.kernel * wide.kernel * results + row / high.kernel * wide.output;
       interleave_rows(from, results, wide.output, wide.kernel, images + line * wide.input);
     }
   });

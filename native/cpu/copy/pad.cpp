@@ -344,8 +344,7 @@ template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradien
 }
 
 // Adds the rows that are copies of the row at these indices, in the order in which a dense gradient stores them.
-template <class T>
-void add_copies(const Axes &all, const int64_t *indices, int axis, const T *gradient, double *sums) {
+template <class T> void add_copies(const Axes &all, const int64_t *indices, int axis, const T *gradient, double *sums) {
   const Axis &along = all.axes[axis];
   if (axis == all.rank - 1) return add_row(along, all.mode, gradient, sums);
   Positions(along, all.mode, indices[axis]).for_each([&](int64_t at) {

@@ -43,8 +43,8 @@ struct Problem {
   }
 };
 
-// A vector of channels; if these are short, each element is repeated for all elements of its channel, so that a group is
-// normalized in one loop.
+// A vector of channels; if these are short, each element is repeated for all elements of its channel, so that a group
+// is normalized in one loop.
 class Repeated {
 public:
   Repeated(const Problem &problem, const char *vector)

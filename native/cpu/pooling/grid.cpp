@@ -88,9 +88,9 @@ template <class T> void sample_blocks(const Problem<T> &problem, int64_t blocks,
     parallel_for(images * blocks, std::max<int64_t>(1, plane_steps / numbers), [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; part++) {
         const int64_t block = part % blocks;
-        kernels.interleave[Problem<T>::kernel](
-            at.x + (first + part / blocks) * problem.image + block * together * pixels, pixels, width(block),
-            planes.data() + part * numbers);
+        kernels.interleave[Problem<T>::kernel](at.x + (first + part / blocks) * problem.image +
+                                                   block * together * pixels,
+                                               pixels, width(block), planes.data() + part * numbers);
       }
     });
     const int64_t grain = std::max<int64_t>(1, grid_chunk / std::max<int64_t>(1, places));
@@ -167,9 +167,8 @@ template <class T> void gradients(const GridSampleGradientBlock &block, const Op
   if (!has_slopes || blocks == 0) return void(std::fill_n(of_grid, 2 * problem.batch * places, T(0)));
   parallel_for(problem.batch, std::max<int64_t>(1, grid_chunk / places), [&](int64_t begin, int64_t end) {
     for (int64_t image = begin; image < end; image++)
-      kernels.grid[Problem<T>::kernel](sampling, grid + 2 * image * places,
-                                       slopes.data() + 2 * image * blocks * places, blocks, 2 * places,
-                                       of_grid + 2 * image * places, places);
+      kernels.grid[Problem<T>::kernel](sampling, grid + 2 * image * places, slopes.data() + 2 * image * blocks * places,
+                                       blocks, 2 * places, of_grid + 2 * image * places, places);
   });
 }
 

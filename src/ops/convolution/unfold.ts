@@ -134,7 +134,8 @@ export function fold(...values: unknown[]): Tensor {
   return underName("fold", () =>
     tidy(() => {
       const channels = elements / (rows * columns);
-      if (fusesUnfold(x) && isFloat(x.dtype)) return folded("fold", x, windows, [...x.shape.slice(0, -2), channels, ...sizes]);
+      if (fusesUnfold(x) && isFloat(x.dtype))
+        return folded("fold", x, windows, [...x.shape.slice(0, -2), channels, ...sizes]);
       const batch = x.rank === 3 ? x.shape[0] : 1;
       const [above, before] = tupleOf(windows.padding, 2);
       const outer = [batch, channels, sizes[0] + 2 * above, sizes[1] + 2 * before];

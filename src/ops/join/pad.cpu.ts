@@ -65,5 +65,4 @@ export const padGradientPrimitive = definePrimitive<PadAttributes>({
 });
 
 /** Whether the primitives support a tensor. */
-export const hasPadKernel = (x: Tensor): boolean =>
-  x.rank > 0 && !isComplex(x.dtype) && hasOnlyCpu(x);
+export const hasPadKernel = (x: Tensor): boolean => x.rank > 0 && !isComplex(x.dtype) && hasOnlyCpu(x);
