@@ -147,6 +147,22 @@ public:
     // The offset of the row's elements in x, or `is_constant`.
     int64_t offset() const { return offsets_[sources_.all_.rank - 1]; }
 
+    // Calls use(offset) for at most `count` rows that differ along one axis, which need no sums over the other axes,
+    // and moves on. Returns the number of rows. For modes without a constant.
+    template <class Use> int64_t for_some(int64_t count, Use &&use) {
+      const int axis = sources_.all_.rank - 2;
+      if (axis < 0) {
+        use(offset());
+        return 1;
+      }
+      const int64_t rows = std::min(count, sources_.all_.axes[axis].total() - at_[axis]), base = offsets_[axis];
+      const int64_t *parts = sources_.first_[axis] + at_[axis];
+      for (int64_t row = 0; row < rows; row++) use(base + parts[row]);
+      at_[axis] += rows - 1;
+      next();
+      return rows;
+    }
+
     void next() {
       int axis = sources_.all_.rank - 2;
       while (axis >= 0 && ++at_[axis] == sources_.all_.axes[axis].total()) at_[axis--] = 0;
@@ -178,13 +194,22 @@ private:
   const int64_t *first_[max_rank];
 };
 
-template <class T> void copy_part(const T *from, int64_t stride, T *to, int64_t count) {
-  constexpr int64_t short_part = 32;
-  if (stride == 1 && count > short_part) std::memcpy(to, from, size_t(count) * sizeof(T));
-  else if (stride == 1)
+// Copies adjacent elements. Short parts are copied inline, 16 bytes at a time; the last step may overlap the one
+// before.
+template <class T> void copy_adjacent(const T *from, T *to, int64_t count) {
+  constexpr int64_t step = 16 / int64_t(sizeof(T)), short_part = 8 * step;
+  if (count > short_part) return void(std::memcpy(to, from, size_t(count) * sizeof(T)));
+  if (count < step) {
     for (int64_t i = 0; i < count; i++) to[i] = from[i];
-  else
-    for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
+    return;
+  }
+  for (int64_t i = 0; i + step <= count; i += step) std::memcpy(to + i, from + i, 16);
+  std::memcpy(to + count - step, from + count - step, 16);
+}
+
+template <class T> void copy_part(const T *from, int64_t stride, T *to, int64_t count) {
+  if (stride == 1) return copy_adjacent(from, to, count);
+  for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
 }
 
 // Writes positions [begin, end) of a row of the result. x is the row's first element without the border.
@@ -204,22 +229,33 @@ void write_row(const Axis &axis, PadMode mode, const T *x, T value, T *row, int6
   border(std::max(begin, inside), end);
 }
 
-// The elements of x in each row of the result, for short rows whose border consists of copies.
+// The elements of x in each row of the result, for rows with a short border of copies.
 class RowSources {
 public:
-  RowSources(const Axis &axis, PadMode mode) : count_(mode == PadMode::constant ? 0 : axis.total()) {
-    if (!are_used()) return;
-    for (int64_t at = 0; at < count_; at++) offsets_[at] = axis.source(mode, at) * axis.stride;
+  RowSources(const Axis &axis, PadMode mode)
+      : axis_(axis), inside_(std::min(axis.size, axis.total() - axis.before)),
+        is_used_(mode != PadMode::constant && axis.before <= most && axis.after <= most) {
+    if (!is_used_) return;
+    for (int64_t at = 0; at < axis.before; at++) before_[at] = axis.source(mode, at) * axis.stride;
+    for (int64_t at = 0; at < axis.after; at++)
+      after_[at] = axis.source(mode, axis.before + axis.size + at) * axis.stride;
   }
 
-  bool are_used() const { return count_ > 0 && count_ <= most; }
+  bool are_used() const { return is_used_; }
   template <class T> void copy(const T *x, T *row) const {
-    for (int64_t at = 0; at < count_; at++) row[at] = x[offsets_[at]];
+    for (int64_t at = 0; at < axis_.before; at++) row[at] = x[before_[at]];
+    row += axis_.before;
+    copy_part(x, axis_.stride, row, inside_);
+    row += inside_;
+    for (int64_t at = 0; at < axis_.after; at++) row[at] = x[after_[at]];
   }
 
 private:
-  static constexpr int64_t most = 24;
-  int64_t count_, offsets_[most];
+  static constexpr int64_t most = 16;
+  const Axis axis_;
+  int64_t inside_; // elements between the borders: fewer than the axis has, if it is rotated
+  bool is_used_;
+  int64_t before_[most], after_[most];
 };
 
 template <class T> void pad_elements(const PadBlock &block, const Operands &operands) {
@@ -239,11 +275,19 @@ template <class T> void pad_elements(const PadBlock &block, const Operands &oper
   parallel_for(rows * pieces, std::max<int64_t>(1, padded_elements / piece), [&](int64_t begin, int64_t end) {
     int64_t row = begin / pieces, part = begin % pieces;
     Sources::Walk walk(sources, row);
+    if (pieces == 1 && row_sources.are_used()) {
+      T *at = out + begin * length;
+      while (row < end)
+        row += walk.for_some(end - row, [&](int64_t offset) {
+          row_sources.copy(x + offset, at);
+          at += length;
+        });
+      return;
+    }
     for (int64_t task = begin; task < end; task++) {
       const int64_t from = part * piece, to = std::min(from + piece, length), offset = walk.offset();
       T *at = out + row * length;
       if (offset == is_constant) std::fill(at + from, at + std::max(from, to), value);
-      else if (row_sources.are_used()) row_sources.copy(x + offset, at);
       else write_row(last, all.mode, x + offset, value, at, from, to);
       if (++part < pieces) continue;
       part = 0;
