@@ -19,6 +19,7 @@ struct FoldBlock {
   Whole stride[fold_axes], dilation[fold_axes], before[fold_axes];
   Whole offsets[2];
 };
+struct UnfoldBlock : FoldBlock {};
 
 struct FoldWindows {
   int64_t planes;

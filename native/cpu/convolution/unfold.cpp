@@ -34,7 +34,7 @@ void copy_place(const ConvolutionAxis &high, const ConvolutionAxis &wide, const 
   std::fill_n(to + rows.end * width, (high.output - rows.end) * width, T(0));
 }
 
-void unfold(const FoldBlock &block, Operands operands) {
+void unfold(const UnfoldBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const FoldWindows all(block);
   const char *images = operands.input(0, dtype, block.offsets[0], all.images);
@@ -56,6 +56,6 @@ void unfold(const FoldBlock &block, Operands operands) {
   });
 }
 
-ORCHARD_FUNCTION("unfold", unfold, FoldBlock, 2)
+ORCHARD_FUNCTION("unfold", unfold, UnfoldBlock, 2)
 
 } // namespace

@@ -51,13 +51,13 @@ using SampleChannels = void (*)(const GridSampling &sampling, const void *planes
 // The gradients of a block of channels from those of its results, which start at `gradient`. `planes` are interleaved
 // channels, `sums` their gradients. `slopes` gets, for each place, the products of the gradients with the derivatives
 // by column and by row, in elements. `sums` or `slopes` may be null, and `planes` too without slopes.
-struct ChannelGradients {
+struct SampleGradients {
   const void *planes, *grid, *gradient;
   int64_t channels;
   void *sums, *of_x;
   double *slopes;
 };
-using ChannelsGradient = void (*)(const GridSampling &sampling, const ChannelGradients &gradients);
+using SampleGradient = void (*)(const GridSampling &sampling, const SampleGradients &gradients);
 
 // The gradients of `count` numbers of the grid along both axes: the sums over blocks of `slopes`, which are `stride`
 // numbers apart, times the derivatives of the positions.
@@ -72,7 +72,7 @@ struct GridBlocks {
   int64_t channels;
   InterleaveChannels interleave[2];
   SampleChannels sample[2];
-  ChannelsGradient gradient[2];
+  SampleGradient gradient[2];
   GridGradient grid[2];
 };
 

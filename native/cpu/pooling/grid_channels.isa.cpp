@@ -115,7 +115,7 @@ void find_slopes(const Corners<T> &corners, const T *planes, const T (*gradient)
   sum_lanes(by_column, slopes, count), sum_lanes(by_row, slopes + 1, count);
 }
 
-template <class T> void channels_gradient(const GridSampling &sampling, const ChannelGradients &given) {
+template <class T> void channels_gradient(const GridSampling &sampling, const SampleGradients &given) {
   const int64_t pixels = sampling.height * sampling.width;
   const T *grid = static_cast<const T *>(given.grid), *of_results = static_cast<const T *>(given.gradient);
   T *sums = static_cast<T *>(given.sums), gradient[together][planes_together];
