@@ -5,11 +5,12 @@ import { liftingOf } from "./lifted.ts";
 import { firstBackend } from "./registry.ts";
 
 /**
- * Whether a native call of the cpu backend may replace a composition of operations: it has no rules for gradients and
- * `vmap`, and ONNX files need the composition.
+ * Whether a native call of the cpu backend may replace a composition of operations if its gradient is recorded: it has
+ * no rule for `vmap`, and ONNX files need the composition.
  */
+export const hasOnlyCpu = (...operands: readonly Tensor[]): boolean =>
+  firstBackend() === "cpu" && capturing() === undefined && liftingOf(operands, undefined) === undefined;
+
+/** As {@link hasOnlyCpu}, for a native call without a gradient. */
 export const fusesOnCpu = (...operands: readonly Tensor[]): boolean =>
-  firstBackend() === "cpu" &&
-  capturing() === undefined &&
-  !needsGradient(...operands) &&
-  liftingOf(operands, undefined) === undefined;
+  hasOnlyCpu(...operands) && !needsGradient(...operands);

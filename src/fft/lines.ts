@@ -115,16 +115,21 @@ export function complexLine(x: Tensor, { operation, axis, length, inverse, scale
   return viewAsComplex(transformPairs(operation, pairs, { axis, inverse, scale }));
 }
 
+/** Moves an axis. Usually it is in place: the transform is along the last axis. */
+const moved = (x: Tensor, from: number, to: number): Tensor => (from === to ? x : movedim(x, from, to));
+
 /** Transforms a real tensor to the first half of its spectrum along an axis. */
 export function spectrumLine(x: Tensor, { operation, axis, length, ...direction }: Line & Direction): Tensor {
-  const last = movedim(resized(x, axis, length), axis, -1);
-  return movedim(viewAsComplex(realToSpectrum(operation, last, directionOf(direction))), -1, axis);
+  const last = x.rank - 1;
+  const rows = moved(resized(x, axis, length), axis, last);
+  return moved(viewAsComplex(realToSpectrum(operation, rows, directionOf(direction))), last, axis);
 }
 
 /** Transforms the first half of a spectrum along an axis to real numbers. */
 export function realLine(x: Tensor, { operation, axis, length, ...direction }: Line & Direction): Tensor {
-  const half = movedim(resized(viewAsReal(x), axis, Math.floor(length / 2) + 1), axis, -2);
-  return movedim(spectrumToReal(operation, half, { ...directionOf(direction), length }), -1, axis);
+  const last = x.rank - 1;
+  const half = moved(resized(viewAsReal(x), axis, Math.floor(length / 2) + 1), axis, last);
+  return moved(spectrumToReal(operation, half, { ...directionOf(direction), length }), last, axis);
 }
 
 const directionOf = ({ inverse, scale }: Direction): Direction => ({ inverse, scale });

@@ -301,6 +301,51 @@ onCpu("gridSample equals its composition", () => {
   else expect([what, call().shape]).toEqual([what, [batch, channels, 1, places]]);
 });
 
+onCpu("gradients of gridSample equal those of its composition, of the second order too", (round) => {
+  const [batch, channels, height, width, places] = [sized(3), sized(40), sized(9), sized(9), sized(150)];
+  const x = drawn([batch, channels, height, width], "float64");
+  const grid = drawn([batch, 1, places, 2], "float64", () =>
+    random.next() < 0.1 ? pick([-1, 1, 0]) : random.next() * 4 - 2,
+  );
+  const mode = pick(["bilinear", "nearest"] as const);
+  const options = {
+    mode,
+    paddingMode: pick(["zeros", "border", "reflection"] as const),
+    alignCorners: random.next() < 0.5,
+  };
+  const cotangent = drawn([batch, channels, 1, places], "float64");
+  const some = pick([[0, 1], [0], [1]]);
+  const gradients = (createGraph: boolean): Tensor[] => {
+    const inputs = [x.detach(), grid.detach()];
+    const chosen = (createGraph ? [0, 1] : some).map((at) => inputs[at]);
+    for (const each of chosen) each.requiresGrad = true;
+    const result = o.gridSample(inputs[0], inputs[1], options);
+    const first = o.grad([result], chosen, { gradOutputs: [cotangent], createGraph });
+    if (!createGraph) return first;
+    const total = first.map((each) => o.sum(o.square(each))).reduce((sum, each) => o.add(sum, each));
+    return o.grad([total], chosen, { allowUnused: true }).map((each, at) => each ?? o.zerosLike(chosen[at]));
+  };
+  const what = JSON.stringify(options);
+  for (const createGraph of mode === "bilinear" && round < 8 ? [false, true] : [false])
+    for (const [at, found] of gradients(createGraph).entries())
+      expectNear(
+        found,
+        composed(() => gradients(createGraph)[at]),
+        "float64",
+        `${what} ${some} ${at} ${createGraph}`,
+      );
+});
+
+onCpu("gridSample of many channels has the bits of each channel", () => {
+  const [batch, channels, height, width, places] = [sized(2), sized(50), sized(20), sized(20), sized(300)];
+  const dtype = pick(["float64", "float32"] as const);
+  const x = drawn([batch, channels, height, width], dtype);
+  const grid = drawn([batch, 1, places, 2], dtype);
+  const options = { mode: pick(["bilinear", "nearest"] as const), alignCorners: random.next() < 0.5 };
+  const each = Array.from({ length: channels }, (_, at) => o.gridSample(o.narrow(x, 1, at, 1), grid, options));
+  expect(numbers(o.gridSample(x, grid, options))).toEqual(numbers(o.cat(each, 1)));
+});
+
 onCpu("fractionalMaxPool2d equals its composition, with the indices and the gradient", () => {
   const [batch, channels, height, width, dtype] = [sized(3), sized(5), sized(12) + 2, sized(12) + 2, pick(floats)];
   const kernelSize = [random.integer(1, 2), random.integer(1, 2)];

@@ -2,13 +2,13 @@
 #include "pad.h"
 
 #include "../functions.h"
+#include "../indexing/scratch_slots.h"
 #include "../memory.h"
 #include "../parallel.h"
 #include "tuning.h"
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 using namespace orchard;
 using namespace orchard::ORCHARD_ISA;
@@ -147,6 +147,22 @@ public:
     // The offset of the row's elements in x, or `is_constant`.
     int64_t offset() const { return offsets_[sources_.all_.rank - 1]; }
 
+    // Calls use(offset) for at most `count` rows that differ along one axis, which need no sums over the other axes,
+    // and moves on. Returns the number of rows. For modes without a constant.
+    template <class Use> int64_t for_some(int64_t count, Use &&use) {
+      const int axis = sources_.all_.rank - 2;
+      if (axis < 0) {
+        use(offset());
+        return 1;
+      }
+      const int64_t rows = std::min(count, sources_.all_.axes[axis].total() - at_[axis]), base = offsets_[axis];
+      const int64_t *parts = sources_.first_[axis] + at_[axis];
+      for (int64_t row = 0; row < rows; row++) use(base + parts[row]);
+      at_[axis] += rows - 1;
+      next();
+      return rows;
+    }
+
     void next() {
       int axis = sources_.all_.rank - 2;
       while (axis >= 0 && ++at_[axis] == sources_.all_.axes[axis].total()) at_[axis--] = 0;
@@ -178,12 +194,22 @@ private:
   const int64_t *first_[max_rank];
 };
 
-template <class T> void copy_part(const T *from, int64_t stride, T *to, int64_t count) {
-  if (stride == 1 && count > tuning::copy::short_part) std::memcpy(to, from, size_t(count) * sizeof(T));
-  else if (stride == 1)
+// Copies adjacent elements. Short parts are copied inline, 16 bytes at a time; the last step may overlap the one
+// before.
+template <class T> void copy_adjacent(const T *from, T *to, int64_t count) {
+  constexpr int64_t step = 16 / int64_t(sizeof(T));
+  if (count > tuning::copy::short_part_bytes / int64_t(sizeof(T))) return void(std::memcpy(to, from, size_t(count) * sizeof(T)));
+  if (count < step) {
     for (int64_t i = 0; i < count; i++) to[i] = from[i];
-  else
-    for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
+    return;
+  }
+  for (int64_t i = 0; i + step <= count; i += step) std::memcpy(to + i, from + i, 16);
+  std::memcpy(to + count - step, from + count - step, 16);
+}
+
+template <class T> void copy_part(const T *from, int64_t stride, T *to, int64_t count) {
+  if (stride == 1) return copy_adjacent(from, to, count);
+  for (int64_t i = 0; i < count; i++) to[i] = from[i * stride];
 }
 
 // Writes positions [begin, end) of a row of the result. x is the row's first element without the border.
@@ -203,22 +229,33 @@ void write_row(const Axis &axis, PadMode mode, const T *x, T value, T *row, int6
   border(std::max(begin, inside), end);
 }
 
-// The elements of x in each row of the result, for short rows whose border consists of copies.
+// The elements of x in each row of the result, for rows with a short border of copies.
 class RowSources {
 public:
-  RowSources(const Axis &axis, PadMode mode) : count_(mode == PadMode::constant ? 0 : axis.total()) {
-    if (!are_used()) return;
-    for (int64_t at = 0; at < count_; at++) offsets_[at] = axis.source(mode, at) * axis.stride;
+  RowSources(const Axis &axis, PadMode mode)
+      : axis_(axis), inside_(std::min(axis.size, axis.total() - axis.before)),
+        is_used_(mode != PadMode::constant && axis.before <= most && axis.after <= most) {
+    if (!is_used_) return;
+    for (int64_t at = 0; at < axis.before; at++) before_[at] = axis.source(mode, at) * axis.stride;
+    for (int64_t at = 0; at < axis.after; at++)
+      after_[at] = axis.source(mode, axis.before + axis.size + at) * axis.stride;
   }
 
-  bool are_used() const { return count_ > 0 && count_ <= most; }
+  bool are_used() const { return is_used_; }
   template <class T> void copy(const T *x, T *row) const {
-    for (int64_t at = 0; at < count_; at++) row[at] = x[offsets_[at]];
+    for (int64_t at = 0; at < axis_.before; at++) row[at] = x[before_[at]];
+    row += axis_.before;
+    copy_part(x, axis_.stride, row, inside_);
+    row += inside_;
+    for (int64_t at = 0; at < axis_.after; at++) row[at] = x[after_[at]];
   }
 
 private:
   static constexpr int64_t most = tuning::copy::listed_places;
-  int64_t count_, offsets_[most];
+  const Axis axis_;
+  int64_t inside_; // elements between the borders: fewer than the axis has, if it is rotated
+  bool is_used_;
+  int64_t before_[most], after_[most];
 };
 
 template <class T> void pad_elements(const PadBlock &block, const Operands &operands) {
@@ -238,11 +275,19 @@ template <class T> void pad_elements(const PadBlock &block, const Operands &oper
   parallel_for(rows * pieces, std::max<int64_t>(1, padded_elements / piece), [&](int64_t begin, int64_t end) {
     int64_t row = begin / pieces, part = begin % pieces;
     Sources::Walk walk(sources, row);
+    if (pieces == 1 && row_sources.are_used()) {
+      T *at = out + begin * length;
+      while (row < end)
+        row += walk.for_some(end - row, [&](int64_t offset) {
+          row_sources.copy(x + offset, at);
+          at += length;
+        });
+      return;
+    }
     for (int64_t task = begin; task < end; task++) {
       const int64_t from = part * piece, to = std::min(from + piece, length), offset = walk.offset();
       T *at = out + row * length;
       if (offset == is_constant) std::fill(at + from, at + std::max(from, to), value);
-      else if (row_sources.are_used()) row_sources.copy(x + offset, at);
       else write_row(last, all.mode, x + offset, value, at, from, to);
       if (++part < pieces) continue;
       part = 0;
@@ -264,31 +309,73 @@ void pad(const PadBlock &block, Operands operands) {
 
 // ---------------------------------------------------------------- gradients
 
-// The positions of the padded axis that copy each element, in ascending order, times the stride. begin(i) and end(i)
-// delimit the positions for element i.
-class Copies {
-public:
-  Copies(const Axis &axis, PadMode mode) : starts_(axis.size + 1), positions_(axis.total()) {
-    int64_t *starts = starts_.data();
-    std::fill_n(starts, axis.size + 1, 0);
-    for (int64_t at = 0; at < axis.total(); at++) starts[axis.source(mode, at)]++;
-    for (int64_t i = 0, before = 0; i <= axis.size; i++) {
-      const int64_t count = starts[i];
-      starts[i] = before;
-      before += count;
-    }
-    for (int64_t at = 0; at < axis.total(); at++)
-      positions_.data()[starts[axis.source(mode, at)]++] = at * axis.stride; // starts become ends
-  }
-
-  const int64_t *begin(int64_t i) { return positions_.data() + (i == 0 ? 0 : starts_.data()[i - 1]); }
-  const int64_t *end(int64_t i) { return positions_.data() + starts_.data()[i]; }
-
-private:
-  Scratch<int64_t> starts_, positions_;
+struct Range {
+  int64_t begin, end;
 };
 
-// Adds a row of the result's gradient to the gradient of the row without the border.
+// The positions of the padded axis that copy an element: those in the border before it, its position without the
+// border, and those in the border after it.
+struct Positions {
+  Range before;
+  int64_t inside;
+  Range after;
+
+  Positions(const Axis &axis, PadMode mode, int64_t element) : inside(axis.before + element) {
+    const int64_t end = axis.before + axis.size, total = axis.total();
+    const auto within = [](int64_t at, int64_t first, int64_t last) {
+      return at >= first && at < last ? Range{at, at + 1} : Range{0, 0};
+    };
+    if (mode == PadMode::replicate) {
+      before = element == 0 ? Range{0, axis.before} : Range{0, 0};
+      after = element == axis.size - 1 ? Range{end, total} : Range{0, 0};
+    } else if (mode == PadMode::reflect) {
+      before = within(axis.before - element, 0, axis.before);
+      after = within(axis.before + 2 * (axis.size - 1) - element, end, total);
+    } else {
+      before = within(inside - axis.size, 0, axis.before);
+      after = within(inside + axis.size, end, total);
+    }
+  }
+
+  bool is_single() const { return before.begin == before.end && after.begin == after.end; }
+  // Calls use(position) in ascending order.
+  template <class Use> void for_each(Use &&use) const {
+    for (int64_t at = before.begin; at < before.end; at++) use(at);
+    use(inside);
+    for (int64_t at = after.begin; at < after.end; at++) use(at);
+  }
+};
+
+// The elements of an axis that the border before it copies, and those that the border after it copies.
+Range copied_before(const Axis &axis, PadMode mode) {
+  if (axis.before == 0) return {0, 0};
+  if (mode == PadMode::replicate) return {0, 1};
+  return mode == PadMode::reflect ? Range{1, axis.before + 1} : Range{axis.size - axis.before, axis.size};
+}
+Range copied_after(const Axis &axis, PadMode mode) {
+  if (axis.after == 0) return {0, 0};
+  if (mode == PadMode::replicate) return {axis.size - 1, axis.size};
+  return mode == PadMode::reflect ? Range{axis.size - 1 - axis.after, axis.size - 1} : Range{0, axis.after};
+}
+
+// The sum of a row of the result's gradient, for a row without copies of other rows. Sums of copies are in float64 and
+// rounded once; adding 0 makes a sum of only −0 a 0, as there.
+template <class T> void add_single_row(const Axis &axis, PadMode mode, const T *gradient, T *out) {
+  const int64_t stride = axis.stride, size = axis.size;
+  const T *inside = gradient + axis.before * stride;
+  if (stride == 1)
+    for (int64_t i = 0; i < size; i++) out[i] = store<T>(load(inside[i]) + Compute<T>(0));
+  else
+    for (int64_t i = 0; i < size; i++) out[i] = store<T>(load(inside[i * stride]) + Compute<T>(0));
+  for (const Range copied : {copied_before(axis, mode), copied_after(axis, mode)})
+    for (int64_t i = copied.begin; i < copied.end; i++) {
+      double sum = 0;
+      Positions(axis, mode, i).for_each([&](int64_t at) { sum += double(load(gradient[at * stride])); });
+      out[i] = store<T>(Compute<T>(sum));
+    }
+}
+
+// Adds a row of the result's gradient to the sums of the row without the border.
 template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradient, double *sums) {
   for (int64_t at = 0; at < axis.before; at++) sums[axis.source(mode, at)] += double(load(gradient[at * axis.stride]));
   const T *inside = gradient + axis.before * axis.stride;
@@ -301,38 +388,48 @@ template <class T> void add_row(const Axis &axis, PadMode mode, const T *gradien
 }
 
 // Adds the rows that are copies of the row at these indices, in the order in which a dense gradient stores them.
-template <class T>
-void add_copies(const Axes &all, std::unique_ptr<Copies> *copies, const int64_t *indices, int axis, const T *gradient,
-                double *sums) {
-  if (axis == all.rank - 1) return add_row(all.axes[axis], all.mode, gradient, sums);
-  Copies &along = *copies[axis];
-  for (const int64_t *at = along.begin(indices[axis]); at < along.end(indices[axis]); at++)
-    add_copies(all, copies, indices, axis + 1, gradient + *at, sums);
+template <class T> void add_copies(const Axes &all, const int64_t *indices, int axis, const T *gradient, double *sums) {
+  const Axis &along = all.axes[axis];
+  if (axis == all.rank - 1) return add_row(along, all.mode, gradient, sums);
+  Positions(along, all.mode, indices[axis]).for_each([&](int64_t at) {
+    add_copies(all, indices, axis + 1, gradient + at * along.stride, sums);
+  });
 }
 
 template <class T> void add_gradients(const PadGradientBlock &block, const Operands &operands) {
-  const Axes all(block);
+  Axes all(block);
   const Extent inside = all.inside();
   const T *gradient = operands.inputs<T>(0, block.offset, all.strided(true));
   T *out = operands.results<T>(1, 0, inside);
   if (inside.is_empty()) return;
-  std::unique_ptr<Copies> copies[max_rank];
-  for (int axis = 0; axis < all.rank - 1; axis++) copies[axis] = std::make_unique<Copies>(all.axes[axis], all.mode);
-  const int64_t length = all.axes[all.rank - 1].size, rows = inside.count() / length;
-  const int64_t grain = std::max<int64_t>(1, padded_elements / length), tasks = (rows - 1) / grain + 1;
-  Scratch<double> scratch(scratch_product({tasks, length}));
+  merge(all);
+  const Axis &last = all.axes[all.rank - 1];
+  const int64_t length = last.size, rows = inside.count() / length;
+  const int64_t grain = std::max<int64_t>(1, padded_elements / length);
+  ScratchSlots<double> slots((rows - 1) / grain + 1, all.rank > 1 ? length : 0);
   parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    double *sums = scratch.data() + begin / grain * length;
-    for (int64_t row = begin; row < end; row++) {
-      int64_t indices[max_rank], rest = row;
-      for (int axis = all.rank - 2; axis >= 0; axis--) {
-        indices[axis] = rest % all.axes[axis].size;
-        rest /= all.axes[axis].size;
+    slots.with([&](double *sums) {
+      for (int64_t row = begin; row < end; row++) {
+        int64_t indices[max_rank], rest = row;
+        const T *single = gradient; // the row without the border
+        bool is_single = true;
+        for (int axis = all.rank - 2; axis >= 0; axis--) {
+          const Axis &along = all.axes[axis];
+          indices[axis] = rest % along.size;
+          rest /= along.size;
+          const Positions positions(along, all.mode, indices[axis]);
+          single += positions.inside * along.stride;
+          is_single = is_single && positions.is_single();
+        }
+        if (is_single) {
+          add_single_row(last, all.mode, single, out + row * length);
+          continue;
+        }
+        std::fill_n(sums, length, 0.0);
+        add_copies(all, indices, 0, gradient, sums);
+        for (int64_t i = 0; i < length; i++) out[row * length + i] = store<T>(Compute<T>(sums[i]));
       }
-      std::fill_n(sums, length, 0.0);
-      add_copies(all, copies, indices, 0, gradient, sums);
-      for (int64_t i = 0; i < length; i++) out[row * length + i] = store<T>(Compute<T>(sums[i]));
-    }
+    });
   });
 }
 

@@ -17,7 +17,7 @@ constexpr int64_t longest_filled = 1 << 9; // bytes: the loop of `copy` writes l
 // glibc copies rows from this length on with `rep movsb`, which takes several times as long if the addresses are not
 // aligned (EPYC).
 constexpr int64_t long_row = 1 << 11;
-constexpr int64_t short_part = 32;    // elements of a padded row up to which a loop is faster than memcpy
-constexpr int64_t listed_places = 24; // of a row's elements, up to which a list of offsets is used
+constexpr int64_t short_part_bytes = 128; // of a padded row, up to which a loop is faster than memcpy
+constexpr int64_t listed_places = 16;     // of a border, up to which a list of offsets is used
 
 } // namespace orchard::tuning::copy

@@ -58,7 +58,7 @@ double integral(const GammaRule &rule, double a, double x) {
 inline double with_limits(double value, double a, double x, bool is_upper) {
   constexpr double infinite = __builtin_inf();
   const double zero = is_upper ? 1 : 0, one = 1 - zero;
-  const double limited = a == infinite ? zero : (x == infinite) | (a == 0) ? one : value;
+  const double limited = a == infinite ? zero : ((x == infinite) | (a == 0)) ? one : value;
   const bool is_inside = (a >= 0) & (x >= 0), is_ambiguous = (a == x) & ((a == 0) | (a == infinite));
   return is_ambiguous || !is_inside ? __builtin_nan("") : limited;
 }

@@ -95,13 +95,38 @@ template <class T> struct Butterfly<T, 8> {
   }
 };
 
+// Computes results k to k + together - 1 of an odd radix, and those at radix - k. `x` has the sums x[j] + x[radix - j]
+// at j, and their differences times -i at radix - j. Together, they share the loads of x.
+template <class T, int together>
+[[gnu::always_inline]] inline void odd_results(const Pair<T> *x, int radix, const T *roots, int k, Pair<T> *results) {
+  Pair<T> a[together], b[together] = {};
+  int at[together] = {};
+#pragma GCC unroll 4
+  for (int c = 0; c < together; c++) a[c] = x[0];
+  for (int j = 1; j <= (radix - 1) / 2; j++) {
+    const Pair<T> sum = x[j], difference = x[radix - j];
+#pragma GCC unroll 4
+    for (int c = 0; c < together; c++) {
+      at[c] += k + c;
+      at[c] -= at[c] >= radix ? radix : 0;
+      a[c] = plus_scaled(a[c], sum, roots[2 * at[c]]);
+      b[c] = plus_scaled(b[c], difference, -roots[2 * at[c] + 1]);
+    }
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < together; c++) {
+    results[k + c] = a[c] + b[c];
+    results[radix - k - c] = a[c] - b[c];
+  }
+}
+
 // For odd radices: X[k] and X[radix - k] are a ± b, where a has the cosines of the sums x[j] + x[radix - j] and b the
 // sines of their differences, times -i. `roots` are e^(-2πi j / radix), interleaved. If `radix` is constant, so is
-// every index.
-template <class T> [[gnu::always_inline]] inline void odd_butterfly(Pair<T> *x, int radix, const T *roots) {
+// every index. `together` results are computed at once; their number does not change the bits.
+template <class T, int together = 1>
+[[gnu::always_inline]] inline void odd_butterfly(Pair<T> *x, int radix, const T *roots) {
   const int half = (radix - 1) / 2;
-  const Pair<T> first = x[0];
-  Pair<T> sum = first;
+  Pair<T> sum = x[0];
   for (int j = 1; j <= half; j++) {
     const Pair<T> a = x[j], b = x[radix - j];
     sum = sum + a + b;
@@ -109,19 +134,18 @@ template <class T> [[gnu::always_inline]] inline void odd_butterfly(Pair<T> *x, 
     x[radix - j] = turned(a - b);
   }
   Pair<T> results[largest_radix];
-  for (int k = 1; k <= half; k++) {
-    Pair<T> a = first, b = {};
-    for (int j = 1, at = 0; j <= half; j++) {
-      at += k;
-      at -= at >= radix ? radix : 0;
-      a = plus_scaled(a, x[j], roots[2 * at]);
-      b = plus_scaled(b, x[radix - j], -roots[2 * at + 1]);
-    }
-    results[k] = a + b;
-    results[radix - k] = a - b;
-  }
+  int k = 1;
+  for (; k + together - 1 <= half; k += together) odd_results<T, together>(x, radix, roots, k, results);
+  for (; k <= half; k++) odd_results<T, 1>(x, radix, roots, k, results);
   x[0] = sum;
-  for (int k = 1; k < radix; k++) x[k] = results[k];
+  for (k = 1; k < radix; k++) x[k] = results[k];
 }
+
+// The results whose sums fit in the vector registers.
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int odd_together = 4;
+#else
+constexpr int odd_together = 2;
+#endif
 
 } // namespace orchard::ORCHARD_ISA

@@ -74,7 +74,7 @@ template <class T> void run_odd_pass(const Pass<T> &pass) {
       const T *in = pass.in + (p * s + q) * element<T>;
       T *out = pass.out + (p * radix * s + q) * element<T>;
       for (int j = 0; j < radix; j++) x[j] = load_pair(in + j * m * s * element<T>, pass.from);
-      odd_butterfly(x, radix, pass.stage.roots);
+      odd_butterfly<T, odd_together>(x, radix, pass.stage.roots);
       for (int k = 0; k < radix; k++)
         store_pair(k > 0 && p > 0 ? times(x[k], w[2 * k - 2], w[2 * k - 1]) : x[k], out + k * s * element<T>, pass.to);
     }

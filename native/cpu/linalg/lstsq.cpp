@@ -1,10 +1,44 @@
 #include "lstsq.h"
 
+#include "lu.h"
 #include "tall_qr.h"
 
 using namespace orchard;
 
 namespace {
+
+// The columns of the inverse of a triangle that are computed at a time: several whole vectors.
+constexpr int64_t inverse_columns = 32;
+
+// Replaces `inverse` by the inverse of an upper triangle of n rows, some columns at a time: row i of column j is 0 for
+// i > j.
+template <class T> void invert_upper(const T *r, int64_t n, T *inverse) {
+  std::fill_n(inverse, n * n, T(0));
+  for (int64_t i = 0; i < n; i++) inverse[i * n + i] = 1;
+  for (int64_t first = 0; first < n; first += inverse_columns) {
+    const int64_t columns = std::min(inverse_columns, n - first);
+    lu_kernels().of<T>().substitute({r, n, 1, inverse + first, first + columns, columns, n, true, false});
+  }
+}
+
+template <class T> double square_sum(const T *x, int64_t count) {
+  constexpr int lanes = 8;
+  double sums[lanes] = {}, total = 0;
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int lane = 0; lane < lanes; lane++) sums[lane] += double(x[i + lane]) * double(x[i + lane]);
+  for (; i < count; i++) total += double(x[i]) * double(x[i]);
+  for (double sum : sums) total += sum;
+  return total;
+}
+
+// Returns whether the condition number of an upper triangle, which is at most the product of the Frobenius norms of R
+// and R⁻¹, is below 1 / rcond. Then pivoting would find full rank too: the estimates of the singular values that it
+// compares (lstsq.isa.cpp) are between the smallest and the largest one. Sums that overflow or underflow give false.
+template <class T> bool has_full_rank(const T *r, int64_t n, double rcond, T *inverse) {
+  invert_upper(r, n, inverse);
+  return std::sqrt(square_sum(r, n * n)) * std::sqrt(square_sum(inverse, n * n)) * rcond < 1;
+}
 
 // One system, and scratch memory for copies of A and B.
 template <class T> struct Problem {
@@ -47,6 +81,11 @@ template <class T> struct Problem {
 
 private:
   Rank solve_square(T *a, T *b, T *x, bool is_triangle, T *work) const {
+    if (is_triangle && is_pivoted && has_full_rank(a, columns, rcond, work)) {
+      std::copy_n(b, columns * width, x);
+      lu_kernels().of<T>().substitute({a, columns, 1, x, columns, width, width, true, false});
+      return {columns, 0};
+    }
     return lstsq_kernels().of<T>().solve({a, b, x, count(), columns, width, is_triangle, is_pivoted, rcond}, work);
   }
 };

@@ -13,7 +13,6 @@ using namespace orchard;
 namespace {
 
 using tuning::normalization::group_task_elements;
-using tuning::normalization::shortest_channel;
 
 struct Problem {
   int64_t batch, channels, inner, groups;
@@ -33,7 +32,8 @@ struct Problem {
 
   int64_t in_group() const { return channels / groups; }
   int64_t length() const { return in_group() * inner; }
-  bool has_short_channels() const { return inner > 1 && inner < shortest_channel; }
+  // Returns how often a number of a channel is repeated.
+  int64_t repeats() const { return inner < short_channel && batch > 1 ? inner : 1; }
 
   // Calls use(group, its first channel) for all groups of the batch, on all threads.
   template <class Use> void for_each_group(Use &&use) const {
@@ -43,30 +43,33 @@ struct Problem {
   }
 };
 
-// Repeats each channel's number for its `inner` elements.
-template <class C> void repeat(const char *numbers, int64_t channels, int64_t inner, C *out) {
-  for (int64_t channel = 0; channel < channels; channel++)
-    std::fill_n(out + channel * inner, inner, reinterpret_cast<const C *>(numbers)[channel]);
-}
-
-// A number for each channel, or for each element if channels have few: a loop over these would cost more than they do.
-class ChannelVector {
+// A vector of channels; if these are short, each element is repeated for all elements of its channel, so that a group
+// is normalized in one loop.
+class Repeated {
 public:
-  ChannelVector(const char *numbers, const Problem &problem, DType wide)
-      : numbers_(numbers), is_repeated_(numbers && problem.has_short_channels()),
-        repeated_(is_repeated_ ? scratch_product({problem.channels, problem.inner, dtype_sizes[int(wide)]}) : 0) {
-    if (!is_repeated_) return;
-    if (wide == DType::float64)
-      repeat(numbers, problem.channels, problem.inner, reinterpret_cast<double *>(repeated_.data()));
-    else repeat(numbers, problem.channels, problem.inner, reinterpret_cast<float *>(repeated_.data()));
-    numbers_ = repeated_.data();
+  Repeated(const Problem &problem, const char *vector)
+      : memory_(vector && problem.repeats() > 1 ? scratch_product({problem.channels, problem.repeats()}) : 0),
+        vector_(vector) {
+    if (!vector || problem.repeats() == 1) return;
+    if (problem.wide == DType::float64) repeat<double>(problem);
+    else repeat<float>(problem);
   }
-  const char *numbers() const { return numbers_; }
+
+  const char *at(const Problem &problem, int64_t channel) const {
+    return vector_ ? element(vector_, problem.wide, channel * problem.repeats()) : nullptr;
+  }
 
 private:
-  const char *numbers_;
-  bool is_repeated_;
-  Scratch<char> repeated_;
+  template <class C> void repeat(const Problem &problem) {
+    const C *from = reinterpret_cast<const C *>(vector_);
+    C *to = reinterpret_cast<C *>(memory_.data());
+    for (int64_t channel = 0; channel < problem.channels; channel++)
+      std::fill_n(to + channel * problem.inner, problem.inner, from[channel]);
+    vector_ = reinterpret_cast<const char *>(to);
+  }
+
+  Scratch<double> memory_;
+  const char *vector_;
 };
 
 void group_norm(const GroupNormBlock &block, Operands operands) {
@@ -79,13 +82,12 @@ void group_norm(const GroupNormBlock &block, Operands operands) {
   char *out = operands.result(3, dtype, block.offsets[3], all);
   if (all.is_empty()) return;
   const NormalizeGroup normalize = group_norms().group[static_cast<int>(dtype)];
-  const ChannelVector factors(weight, problem, wide), terms(bias, problem, wide);
-  const int64_t repeats = problem.has_short_channels() ? inner : 1, length = inner / repeats;
-  problem.for_each_group([&, &dtype = dtype, &wide = wide](int64_t group, int64_t first) {
+  const Repeated factors(problem, weight), terms(problem, bias);
+  const int64_t repeats = problem.repeats();
+  problem.for_each_group([&, &dtype = dtype, &inner = inner](int64_t group, int64_t first) {
     const int64_t at = group * problem.length();
-    const auto of = [&](const char *numbers) { return numbers ? element(numbers, wide, first * repeats) : nullptr; };
-    normalize(element(x, dtype, at), problem.in_group() * repeats, length, block.eps, of(factors.numbers()),
-              of(terms.numbers()), element(out, dtype, at));
+    normalize(element(x, dtype, at), problem.in_group() * repeats, inner / repeats, block.eps,
+              factors.at(problem, first), terms.at(problem, first), element(out, dtype, at));
   });
 }
 

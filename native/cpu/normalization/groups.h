@@ -6,6 +6,9 @@
 
 namespace orchard {
 
+// The elements of channels shorter than this are normalized as if each were a channel.
+constexpr int64_t short_channel = 16;
+
 // x and the result are [batch, channels, inner], contiguous. weight and bias are vectors of channels in the compute
 // type.
 struct GroupNormBlock {

@@ -84,18 +84,17 @@ void normalize_group(const void *given, int64_t channels, int64_t inner, double 
   const Moments moments = moments_of_group(x, channels * inner);
   const C mean = C(moments.mean), lost = std::isfinite(mean) ? C(moments.mean - double(mean)) : C(0);
   const C scale = C(1 / std::sqrt(moments.squares / moments.count + eps));
-  const auto normalized = [=](int64_t i) { return ((load(x[i]) - mean) - lost) * scale; };
-  if (!factors && !terms)
-    for (int64_t i = 0; i < channels * inner; i++) out[i] = store<T>(C(normalized(i)));
-  else if (inner == 1 && factors && terms) // numbers of elements, or channels of one element
-    for (int64_t i = 0; i < channels; i++) out[i] = store<T>(C(normalized(i) * factors[i] + terms[i]));
+  const auto write = [=](int64_t i, C factor, C term) {
+    const C normalized = ((load(x[i]) - mean) - lost) * scale;
+    const C scaled = factors ? normalized * factor : normalized;
+    out[i] = store<T>(C(terms ? scaled + term : scaled));
+  };
+  if (inner == 1)
+    for (int64_t i = 0; i < channels; i++) write(i, factors ? factors[i] : C(1), terms ? terms[i] : C(0));
   else
     for (int64_t channel = 0; channel < channels; channel++) {
       const C factor = factors ? factors[channel] : C(1), term = terms ? terms[channel] : C(0);
-      for (int64_t i = channel * inner; i < (channel + 1) * inner; i++) {
-        const C scaled = factors ? normalized(i) * factor : normalized(i);
-        out[i] = store<T>(C(terms ? scaled + term : scaled));
-      }
+      for (int64_t i = channel * inner; i < (channel + 1) * inner; i++) write(i, factor, term);
     }
 }
 
@@ -121,12 +120,25 @@ void group_gradient(const void *given, const void *given_gradient, int64_t chann
   const double share = product / moments.count * scale * scale;
   const C rounded = C(mean), lost = std::isfinite(rounded) ? C(mean - double(rounded)) : C(0), slope = C(share);
   const C offset = C(total / moments.count * scale);
-  for (int64_t channel = 0; channel < channels; channel++) {
-    const C factor = C((factors ? double(factors[channel]) : 1) * scale);
-    for (int64_t i = channel * inner; i < (channel + 1) * inner; i++) {
-      const C centered = (load(x[i]) - rounded) - lost;
-      out[i] = store<T>(C((load(gradient[i]) * factor - offset) - centered * slope));
+  const auto factor_of = [=](int64_t channel) { return C((factors ? double(factors[channel]) : 1) * scale); };
+  const auto write = [=](int64_t i, C factor) {
+    const C centered = (load(x[i]) - rounded) - lost;
+    out[i] = store<T>(C((load(gradient[i]) * factor - offset) - centered * slope));
+  };
+  if (inner >= short_channel) {
+    for (int64_t channel = 0; channel < channels; channel++) {
+      const C factor = factor_of(channel);
+      for (int64_t i = channel * inner; i < (channel + 1) * inner; i++) write(i, factor);
     }
+    return;
+  }
+  // The factors of short channels are repeated for each element, so that the loop over elements is vectorized.
+  C repeated[piece];
+  for (int64_t first = 0, together = piece / inner; first < channels; first += together) {
+    const int64_t count = std::min(together, channels - first);
+    for (int64_t channel = 0; channel < count; channel++)
+      std::fill_n(repeated + channel * inner, inner, factor_of(first + channel));
+    for (int64_t i = 0; i < count * inner; i++) write(first * inner + i, repeated[i]);
   }
 }
 

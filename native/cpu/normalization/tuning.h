@@ -12,7 +12,6 @@ namespace orchard::tuning::normalization {
 constexpr int64_t row_task_elements = 1 << 13; // about 5 µs, so that even a small batch of rows is divided evenly
 constexpr int64_t batch_task_elements = 1 << 13;
 constexpr int64_t group_task_elements = 1 << 14;
-constexpr int64_t shortest_channel = 32; // weights of shorter channels are repeated for each element of a group
 
 // The maximum number of chunks of rows, each with separate sums for weight and bias: more than a machine has threads.
 constexpr int64_t most_chunks = 256;

@@ -23,8 +23,8 @@ template <class C> inline void transpose_tile(const C *from, int64_t from_stride
       transpose_square(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
 }
 
-// Interleaves `count` planes, which are contiguous; lanes of other planes are 0.
-template <class T> void interleave(const T *planes, int64_t pixels, int64_t count, Compute<T> *to) {
+// Interleaves `count` planes, `stride` elements apart; lanes of other planes are 0.
+template <class T> void interleave(const T *planes, int64_t pixels, int64_t count, int64_t stride, Compute<T> *to) {
   using C = Compute<T>;
   C tile[planes_together][planes_together] = {};
   for (int64_t p = 0; p < pixels; p += planes_together) {
@@ -32,29 +32,29 @@ template <class T> void interleave(const T *planes, int64_t pixels, int64_t coun
     const int64_t some = std::min<int64_t>(planes_together, pixels - p);
     if constexpr (std::is_same_v<T, C>)
       if (count == planes_together && some == planes_together) {
-        transpose_tile(planes + p, pixels, rows, planes_together);
+        transpose_tile(planes + p, stride, rows, planes_together);
         continue;
       }
-    for (int64_t l = 0; l < count; l++) widen(planes + l * pixels + p, tile[l], some);
+    for (int64_t l = 0; l < count; l++) widen(planes + l * stride + p, tile[l], some);
     transpose_tile(tile[0], planes_together, rows, planes_together);
   }
 }
 
 // The inverse of `interleave`: the elements of lane l are converted by convert(from, to, count) and written to
-// to[l * pixels] and after it.
+// to[l * stride] and after it.
 template <class C, class To, class Convert>
-void deinterleave(const C *from, int64_t pixels, int64_t count, To *to, Convert &&convert) {
+void deinterleave(const C *from, int64_t pixels, int64_t count, To *to, int64_t stride, Convert &&convert) {
   C tile[planes_together][planes_together];
   for (int64_t p = 0; p < pixels; p += planes_together) {
     const C *rows = from + p * planes_together;
     const int64_t some = std::min<int64_t>(planes_together, pixels - p);
     if constexpr (std::is_same_v<C, To>)
       if (count == planes_together && some == planes_together) {
-        transpose_tile(rows, planes_together, to + p, pixels);
+        transpose_tile(rows, planes_together, to + p, stride);
         continue;
       }
     transpose_tile(rows, planes_together, tile[0], planes_together);
-    for (int64_t l = 0; l < count; l++) convert(tile[l], to + l * pixels + p, some);
+    for (int64_t l = 0; l < count; l++) convert(tile[l], to + l * stride + p, some);
   }
 }
 

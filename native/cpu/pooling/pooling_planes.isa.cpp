@@ -96,15 +96,15 @@ void planes(const Pooling &pooling, const void *x, int64_t count, void *values, 
   const int64_t pixels = pooling.pixels(), results = pooling.results();
   C *from = static_cast<C *>(scratch), *best = from + interleaved_size(pixels);
   P *places = reinterpret_cast<P *>(best + interleaved_size(results));
-  interleave(static_cast<const T *>(x), pixels, count, from);
+  interleave(static_cast<const T *>(x), pixels, count, pixels, from);
   if (indices) pool<true>(pooling, from, best, places);
   else pool<false>(pooling, from, best, places);
-  deinterleave(best, results, count, static_cast<T *>(values), narrow<T>);
+  deinterleave(best, results, count, static_cast<T *>(values), results, narrow<T>);
   if (!indices) return;
   const auto convert = [](const P *in, I *out, int64_t some) {
     for (int64_t i = 0; i < some; i++) out[i] = I(in[i]);
   };
-  deinterleave(places, results, count, static_cast<I *>(indices), convert);
+  deinterleave(places, results, count, static_cast<I *>(indices), results, convert);
 }
 
 template <class T> constexpr MaxPoolPlanes both[] = {planes<T, int32_t>, planes<T, int64_t>};

@@ -84,7 +84,7 @@ void resample_planes(const Resampling &resampling, const void *x, int64_t count,
   const int64_t pixels = deep.input * high.input * wide.input, lines = deep.output * high.output;
   const int64_t width = wide.output * planes_together;
   C *from = reinterpret_cast<C *>(scratch + wide.input * planes_together), *to = from + interleaved_size(pixels);
-  interleave(static_cast<const T *>(x), pixels, count, from);
+  interleave(static_cast<const T *>(x), pixels, count, pixels, from);
   for (int64_t line = 0; line < lines; line++) {
     const int64_t z = line / high.output, y = line % high.output;
     C *results = to + line * width;
@@ -101,7 +101,7 @@ void resample_planes(const Resampling &resampling, const void *x, int64_t count,
       }
     }
   }
-  deinterleave(to, lines * wide.output, count, static_cast<T *>(out), narrow<T>);
+  deinterleave(to, lines * wide.output, count, static_cast<T *>(out), lines * wide.output, narrow<T>);
 }
 
 } // namespace orchard::ORCHARD_ISA

@@ -1,11 +1,10 @@
-// The functions "fractionalMaxPool", "gridSample" and "affineGrid". The formulas are those of the operations that other
-// backends compose (src/ops/pooling/fractional_max_pool.ts, src/ops/picture/grid_sample.ts), in the same order.
+// The functions "fractionalMaxPool" and "affineGrid". The formulas are those of the operations that other backends
+// compose (src/ops/pooling/fractional_max_pool.ts, src/ops/picture/grid_sample.ts), in the same order.
 #include "sampled.h"
 
 #include "../functions.h"
 #include "../memory.h"
 #include "../parallel.h"
-#include "grid.h"
 #include "tuning.h"
 
 #include <algorithm>
@@ -18,8 +17,6 @@ using namespace orchard::ORCHARD_ISA;
 namespace {
 
 using namespace tuning::pooling;
-
-ORCHARD_EXPORT_NAMES(GridBorder)
 
 // The first element of window `at`; the last window ends at the end of the axis.
 int64_t start_of(int64_t at, float sample, int64_t size, int64_t output, int64_t kernel) {
@@ -76,44 +73,6 @@ void fractional_max_pool(const FractionalMaxPoolBlock &block, Operands operands)
   }
 }
 
-// ---------------------------------------------------------------- sampling by a grid
-
-// Positions in a plane are of the type of `Lane` (grid.isa.cpp).
-constexpr int64_t most_pixels = std::numeric_limits<int32_t>::max();
-
-template <class T> void sample(const GridSampleBlock &block, const Operands &operands) {
-  const GridSampling sampling{block.border, block.is_nearest, block.aligns_corners, block.channels,
-                              block.height, block.width,      block.places};
-  const auto &[border, is_nearest, aligns_corners, channels, height, width, places] = sampling;
-  const int64_t batch = block.batch;
-  if (batch < 0 || channels < 0 || places < 0 || height < 1 || width < 1)
-    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected images with elements");
-  const int64_t pixels = scratch_product({height, width}), elements = scratch_product({channels, pixels});
-  if (sizeof(T) == 4 && pixels > most_pixels) fail(ORCHARD_CPU_UNSUPPORTED, "expected at most 2^31 - 1 pixels");
-  const T *x = operands.inputs<T>(0, block.offsets[0], Extent(pixels).along(channels, pixels).along(batch, elements));
-  const T *grid =
-      operands.inputs<T>(1, block.offsets[1], Extent(2).along(places, 2).along(batch, scratch_product({2, places})));
-  const int64_t results = scratch_product({channels, places});
-  T *out = operands.results<T>(2, block.offsets[2], Extent(places).along(channels, places).along(batch, results));
-  const SamplePlaces compute = orchard::grid_samplers().places[sizeof(T) == 8 ? 0 : 1];
-  const int64_t all = places, grain = std::max<int64_t>(1, grid_steps / (16 + 4 * channels));
-  parallel_for(batch * all, grain, [&](int64_t begin, int64_t end) {
-    while (begin < end) {
-      const int64_t image = begin / all, place = begin % all, count = std::min(end - begin, all - place);
-      compute(sampling, x + image * elements, grid + 2 * begin, out + image * results + place, count);
-      begin += count;
-    }
-  });
-}
-
-void grid_sample(const GridSampleBlock &block, Operands operands) {
-  switch (DType(block.dtype)) {
-  case DType::float64: return sample<double>(block, operands);
-  case DType::float32: return sample<float>(block, operands);
-  default: fail(ORCHARD_CPU_UNSUPPORTED, "expected images of float32 or float64");
-  }
-}
-
 // ---------------------------------------------------------------- affine grids
 
 // Computes the positions of the centers of elements along an axis, or of the corners if these are aligned.
@@ -164,6 +123,5 @@ void affine_grid(const AffineGridBlock &block, Operands operands) {
 
 ORCHARD_FUNCTION("affineGrid", affine_grid, AffineGridBlock, 2)
 ORCHARD_FUNCTION("fractionalMaxPool", fractional_max_pool, FractionalMaxPoolBlock, 4)
-ORCHARD_FUNCTION("gridSample", grid_sample, GridSampleBlock, 3)
 
 } // namespace

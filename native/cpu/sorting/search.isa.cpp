@@ -21,8 +21,8 @@ inline void bisect(const T *sorted, Index size, int steps, const Compute<T> (&va
       const Index middle = Index((places[i] + high[i]) / 2);
       const Compute<T> element = load(sorted[middle < size - 1 ? middle : size - 1]);
       const bool is_after = is_right ? element > values[i] : element >= values[i], is_open = places[i] < high[i];
-      places[i] = is_open & !is_after ? middle + 1 : places[i];
-      high[i] = is_open & is_after ? middle : high[i];
+      places[i] = (is_open & !is_after) ? middle + 1 : places[i];
+      high[i] = (is_open & is_after) ? middle : high[i];
     }
 }
 

@@ -88,7 +88,7 @@ rules(
   "lstsq",
   "luFactor",
 );
-rules(denseLeading, "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
+rules(denseLeading, "fold", "unfold", "luPermutation", "luSolve", "ormqr", "qr", "solve", "solveTriangular", "svd");
 
 /** The rules of primitives without a rule in the table, by their family. */
 const ofFamilies: Readonly<Record<string, Rule | undefined>> = {

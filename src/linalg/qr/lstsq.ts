@@ -56,9 +56,9 @@ export interface LstsqOptions {
    */
   rcond?: number;
   /**
-   * `"gelsy"` finds the rank by a QR factorization with pivoting. `"gelsd"` and `"gelss"` find it by singular values,
-   * which they return too. `"gels"` assumes full rank, and throws an error for a matrix with a 0 on the diagonal of its
-   * triangular factor. Default `"gelsy"`.
+   * `"gelsy"` finds the rank by a QR factorization, with pivoting if the rank may not be full. `"gelsd"` and `"gelss"`
+   * find it by singular values, which they return too. `"gels"` assumes full rank, and throws an error for a matrix
+   * with a 0 on the diagonal of its triangular factor. Default `"gelsy"`.
    */
   driver?: LstsqDriver;
 }

@@ -57,14 +57,13 @@ const foldFields = {
   kernelSize: perImageAxis,
   stride: perImageAxis,
   dilation: perImageAxis,
+  before: perImageAxis,
+  offsets: array(whole, 2),
 };
 /** Adds windows [planes, …kernel, …output] to images [planes, …input]; both are contiguous. */
-export const foldCall = cpuCall("fold", { ...foldFields, offsets: array(whole, 2) }, ["windows", "images"]);
+export const foldCall = cpuCall("fold", foldFields, ["windows", "images"]);
 /** Copies the windows of images; elements outside are 0. */
-export const unfoldCall = cpuCall("unfold", { ...foldFields, before: perImageAxis, offsets: array(whole, 2) }, [
-  "images",
-  "windows",
-]);
+export const unfoldCall = cpuCall("unfold", foldFields, ["images", "windows"]);
 /** The numbers that identify the results in native code. */
 const resultNumbers = { y: 0, x: 1, weight: 2 } as const;
 

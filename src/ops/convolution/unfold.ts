@@ -3,7 +3,7 @@ import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
 import type { Implementation } from "../../backend/backend.ts";
 import { execute, underName } from "../../backend/dispatch.ts";
-import { fusesOnCpu } from "../../backend/fuses.ts";
+import { hasOnlyCpu } from "../../backend/fuses.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { firstBackend } from "../../backend/registry.ts";
@@ -133,8 +133,10 @@ export function fold(...values: unknown[]): Tensor {
     );
   return underName("fold", () =>
     tidy(() => {
-      const batch = x.rank === 3 ? x.shape[0] : 1;
       const channels = elements / (rows * columns);
+      if (fusesUnfold(x) && isFloat(x.dtype))
+        return folded("fold", x, windows, [...x.shape.slice(0, -2), channels, ...sizes]);
+      const batch = x.rank === 3 ? x.shape[0] : 1;
       const [above, before] = tupleOf(windows.padding, 2);
       const outer = [batch, channels, sizes[0] + 2 * above, sizes[1] + 2 * before];
       const placed = reshape(x, [batch, channels, rows, columns, height, width]);
@@ -195,61 +197,56 @@ function windowsIn(x: Tensor, windows: Windows): Tensor {
   );
 }
 
+/** Returns the fields of calls with images […, height, width], in the order of the operands. */
+function blockOf(images: Tensor, { kernel, padding, ...windows }: Windows, operands: readonly Tensor[]) {
+  const input = images.shape.slice(-2);
+  const planes = images.size / (input[0] * input[1]);
+  const offsets = operands.map(({ offset }) => offset);
+  return { ...windows, dtype: images.dtype, planes, input, kernelSize: kernel, before: padding, offsets };
+}
+
 const foldCpu: Implementation<Windows> = {
   run({ operation, inputs: [x], outputs: [images], attributes }) {
-    const [batch, channels, ...input] = tupleOf(images.shape, 4);
-    const { kernel, dilation, stride, output } = attributes;
-    const block = {
-      dtype: x.dtype,
-      planes: batch * channels,
-      input,
-      output,
-      kernelSize: kernel,
-      stride,
-      dilation,
-      offsets: [x.offset, images.offset],
-    };
-    foldCall(operation, block, [x, images]);
+    foldCall(operation, blockOf(images, attributes, [x, images]), [x, images]);
   },
 };
-
-const foldPrimitive = definePrimitive<Windows>({
-  name: "fold",
-  family: "convolution",
-  implementations: { metal: onlyCpuFuses, cpu: foldCpu, reference: onlyCpuFuses },
-});
 
 const unfoldCpu: Implementation<Windows> = {
   run({ operation, inputs: [x], outputs: [result], attributes }) {
-    const input = x.shape.slice(-2);
-    const { kernel, dilation, padding, stride, output } = attributes;
-    const block = {
-      dtype: x.dtype,
-      planes: x.size / (input[0] * input[1]),
-      input,
-      output,
-      kernelSize: kernel,
-      stride,
-      dilation,
-      before: padding,
-      offsets: [x.offset, result.offset],
-    };
-    unfoldCall(operation, block, [x, result]);
+    unfoldCall(operation, blockOf(x, attributes, [x, result]), [x, result]);
   },
 };
 
+const onCpu = <Operation>(cpu: Operation) => ({ metal: onlyCpuFuses, cpu, reference: onlyCpuFuses });
+const foldPrimitive = definePrimitive<Windows>({
+  name: "fold",
+  family: "convolution",
+  implementations: onCpu(foldCpu),
+});
 const unfoldPrimitive = definePrimitive<Windows>({
   name: "unfold",
   family: "convolution",
-  implementations: { metal: onlyCpuFuses, cpu: unfoldCpu, reference: onlyCpuFuses },
+  implementations: onCpu(unfoldCpu),
 });
 
-/** Whether {@link unfolded} applies. */
-export const fusesUnfold = (x: Tensor): boolean => fusesOnCpu(x) && !isComplex(x.dtype) && x.size > 0;
+/** Whether {@link unfolded} applies, and {@link folded} for floats or windows that divide images. */
+export const fusesUnfold = (x: Tensor): boolean => hasOnlyCpu(x) && !isComplex(x.dtype) && x.size > 0;
 
 /** Copies the windows of images […, height, width] to a tensor of a shape that holds […, …kernel, …output]. */
-export const unfolded = (operation: string, x: Tensor, windows: Windows, shape: Shape): Tensor =>
-  execute(unfoldPrimitive, [contiguous(x)], shape, x.dtype, windows, operation);
+export function unfolded(operation: string, x: Tensor, windows: Windows, shape: Shape): Tensor {
+  const { shape: images } = x;
+  const result = execute(unfoldPrimitive, [contiguous(x)], shape, x.dtype, windows, operation);
+  record(operation, [x], [result], [], ([gradient]) => [folded(operation, gradient, windows, images)]);
+  return result;
+}
+
+/** Adds windows, of a shape that holds […, …kernel, …output], to images of a shape […, height, width]. */
+export function folded(operation: string, x: Tensor, windows: Windows, shape: Shape): Tensor {
+  const { shape: places } = x;
+  const result = execute(foldPrimitive, [contiguous(x)], shape, x.dtype, windows, operation);
+  record(operation, [x], [result], [], ([gradient]) => [unfolded(operation, gradient, windows, places)]);
+  return result;
+}
 
 /** Computes the adjoint: for each position in a window, adds the elements of all windows to a view. */
 function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
@@ -257,7 +254,7 @@ function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
   const result = tidy(() =>
     noGrad(() => {
       if (firstBackend() === "cpu" && isFloat(x.dtype))
-        return execute(foldPrimitive, [contiguous(x)], shape, x.dtype, windows, "fold");
+        return execute(foldPrimitive, [contiguous(x)], shape, x.dtype, { ...windows, padding: [0, 0] }, "fold");
       const wide = computationDType(x.dtype);
       const total = filled(shape, wide, 0, "fold");
       for (let row = 0; row < kernel[0]; row++)

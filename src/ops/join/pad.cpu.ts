@@ -1,13 +1,11 @@
 /** The primitives of padding: one pass on cpu. On other backends, padding is composed of other operations. */
 import type { Implementation } from "../../backend/backend.ts";
-import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
 import { array, dtype, oneOf, whole } from "../../backend/fields.ts";
-import { liftingOf } from "../../backend/lifted.ts";
+import { hasOnlyCpu } from "../../backend/fuses.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
-import { firstBackend } from "../../backend/registry.ts";
 import { isComplex } from "../../tensor/dtype.ts";
 import { MAX_RANK } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -67,9 +65,4 @@ export const padGradientPrimitive = definePrimitive<PadAttributes>({
 });
 
 /** Whether the primitives support a tensor. */
-export const hasPadKernel = (x: Tensor): boolean =>
-  x.rank > 0 &&
-  firstBackend() === "cpu" &&
-  !isComplex(x.dtype) &&
-  capturing() === undefined &&
-  liftingOf([x], undefined) === undefined;
+export const hasPadKernel = (x: Tensor): boolean => x.rank > 0 && !isComplex(x.dtype) && hasOnlyCpu(x);

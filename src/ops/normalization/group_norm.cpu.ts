@@ -1,14 +1,12 @@
 /** Group normalization as one call of the cpu backend, and its gradients as another. */
-import { needsGradient, record } from "../../autograd/record.ts";
+import { record } from "../../autograd/record.ts";
 import type { Implementation } from "../../backend/backend.ts";
-import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
 import { array, dtype, flag, real, whole } from "../../backend/fields.ts";
-import { liftingOf } from "../../backend/lifted.ts";
+import { fusesOnCpu, hasOnlyCpu } from "../../backend/fuses.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
-import { firstBackend } from "../../backend/registry.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -102,11 +100,10 @@ const [SHORTEST, MANY] = [32, 1 << 13];
 
 /** Whether {@link normalizedGroups} applies. */
 export function fusesGroups(x: Tensor, groups: number, ...vectors: readonly (Tensor | undefined)[]): boolean {
-  if (firstBackend() !== "cpu" || capturing() !== undefined || x.size === 0) return false;
+  if (x.size === 0 || !hasOnlyCpu(x, ...vectors.filter((vector) => vector !== undefined))) return false;
   const count = x.shape[0] * groups;
   const length = x.size / count;
-  if ((length > LONGEST && count < SEVERAL) || (length < SHORTEST && x.size > MANY)) return false;
-  return liftingOf([x, ...vectors.filter((vector) => vector !== undefined)], undefined) === undefined;
+  return !((length > LONGEST && count < SEVERAL) || (length < SHORTEST && x.size > MANY));
 }
 
 interface Given {
@@ -142,11 +139,8 @@ interface Backward {
 type Gradients = Readonly<Record<"x" | "weight" | "bias", Tensor>>;
 
 /** Whether gradients need no gradients, and are computed by the native call. */
-function isFused(...operands: readonly (Tensor | undefined)[]): boolean {
-  const given = operands.filter((each) => each !== undefined);
-  const isPlain = firstBackend() === "cpu" && capturing() === undefined;
-  return isPlain && !needsGradient(...given) && liftingOf(given, undefined) === undefined;
-}
+const isFused = (...operands: readonly (Tensor | undefined)[]): boolean =>
+  fusesOnCpu(...operands.filter((each) => each !== undefined));
 
 function fusedGradients(operation: string, { x, weight, gradOut, groups, eps }: Backward): Gradients {
   const vector = { shape: [x.shape[1]], dtype: accumulationDType(x.dtype) };

@@ -76,7 +76,9 @@ export function gridSample(...values: unknown[]): Tensor {
   return underName("gridSample", () =>
     tidy(() =>
       fusesGrid(x, grid, mode)
-        ? sampledImages(x, grid, { border, isNearest: mode === "nearest", alignsCorners })
+        ? sampledImages(x, grid, { border, isNearest: mode === "nearest", alignsCorners }, (a, b) =>
+            sampled(a, b, options),
+          )
         : sampled(x, grid, options),
     ),
   );

@@ -12,7 +12,7 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { elementCount, rowMajorStrides, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { fusesUnfold, unfolded, type Windows } from "../convolution/unfold.ts";
+import { folded, fusesUnfold, unfolded, type Windows } from "../convolution/unfold.ts";
 import { copyOf } from "../copy/copy.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
@@ -45,8 +45,10 @@ export function pixelShuffle(...values: unknown[]): Tensor {
     );
   const lead = x.shape.slice(0, -3);
   const outputChannels = channels / (r * r);
+  const shape = [...lead, outputChannels, height * r, width * r];
+  if (fusesUnfold(x)) return folded("pixelShuffle", x, blocksOf(r, [height, width]), shape);
   const parts = [elementCount(lead), outputChannels, r, r, height, width];
-  return rearranged(x, parts, [0, 1, 4, 2, 5, 3], [...lead, outputChannels, height * r, width * r]);
+  return rearranged(x, parts, [0, 1, 4, 2, 5, 3], shape);
 }
 const aFactor = aNumber(count);
 const pixelShuffleParameters = parameters("pixelShuffle", { x: operand(aTensor), upscaleFactor: required(aFactor) });

@@ -1,13 +1,11 @@
 /** Fractional max pooling as one call of the cpu backend. */
 import type { Implementation } from "../../backend/backend.ts";
-import { capturing } from "../../backend/capture.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { array, dtype, whole } from "../../backend/fields.ts";
-import { liftingOf } from "../../backend/lifted.ts";
+import { hasOnlyCpu } from "../../backend/fuses.ts";
 import { onlyCpuFuses } from "../../backend/missing.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
-import { firstBackend } from "../../backend/registry.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -41,11 +39,7 @@ const poolPrimitive = definePrimitive<FractionalAttributes>({
 
 /** Whether {@link fractionalMaxima} applies. */
 export const fusesFractional = (x: Tensor, samples: Tensor): boolean =>
-  firstBackend() === "cpu" &&
-  capturing() === undefined &&
-  isFloat(x.dtype) &&
-  x.size > 0 &&
-  liftingOf([x, samples], undefined) === undefined;
+  hasOnlyCpu(x, samples) && isFloat(x.dtype) && x.size > 0;
 
 /** Returns the largest elements of all windows and their indices in the planes, which are not recorded. */
 export function fractionalMaxima(

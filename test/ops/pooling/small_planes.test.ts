@@ -198,7 +198,12 @@ test("results have the same bits for any number of threads", () =>
       const x = make([planes, 3, 9, 14], "float32");
       const volumes = o.reshape(x, [planes, 1, 3, 9, 14]);
       const best = o.maxPool2d(x, 2, { returnIndices: true });
+      const [image, grid] = [make([planes, 20, 6, 7], "float32"), make([planes, 8, 9, 2], "float32")];
+      for (const input of [image, grid]) input.requiresGrad = true;
+      const sampled = o.gridSample(image, grid);
       return [
+        sampled.detach(),
+        ...o.grad([o.sum(o.square(sampled))], [image, grid]),
         o.maxPool2d(x, [2, 3], { stride: 1 }),
         o.maxPool3d(volumes, 2),
         o.avgPool2d(x, 3, { stride: 2, padding: 1 }),
