@@ -2,7 +2,7 @@
  * Measures drawn cases in alternation with PyTorch on a given number of threads, and prints a line of JSON for each.
  * Results are compared before anything is timed.
  *
- * Arguments: the seed; the number of the first case; the number after the last one; parts of names.
+ * The argument is a {@link Run} as JSON.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { manualSeed, setBackend, setStrict, type Tensor, toDType } from "../../../src/index.ts";
 import { PyTorch } from "../pytorch.ts";
 import { baseShape, type Case, describeCase, type Operand } from "./case.ts";
-import { drawCase, largestOf } from "./cases.ts";
+import { type DrawOptions, drawCase, largestOf } from "./cases.ts";
 import { drawBase, view } from "./operands.ts";
 import { type Prepared, prepare } from "./ours.ts";
 
@@ -39,8 +39,20 @@ export type Line =
   | { readonly fault: string; readonly number: number }
   | { readonly missing: string; readonly number: number };
 
-const [seed, first, last] = process.argv.slice(2, 5).map(Number) as [number, number, number];
-const words = process.argv.slice(5);
+/** What is drawn and how it is measured. */
+export interface Run extends DrawOptions {
+  readonly seed: number;
+  /** The number of the first case, and the number after the last one. */
+  readonly cases: readonly [first: number, end: number];
+  /**
+   * Whether the fastest processor time of the rounds counts, which other programs disturb little, instead of elapsed
+   * time.
+   */
+  readonly processor: boolean;
+}
+
+const run = JSON.parse(process.argv[2]) as Run;
+const { seed, cases: [first, last], processor } = run; // biome-ignore format: one line
 
 const ROUNDS = 7;
 /** The minimum duration of a sample, in milliseconds, if one call is shorter. */
@@ -49,6 +61,9 @@ const SAMPLE = 6;
 const WARM = { calls: 500, milliseconds: 80 } as const;
 /** The other library's threads may spin while they wait for work; they stop within this many milliseconds. */
 const SETTLING = 12;
+
+/** The request to PyTorch's side. */
+const command = processor ? "processor" : "run";
 
 const print = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1];
@@ -114,14 +129,31 @@ function callsOf(call: Prepared): number {
   return Math.max(1, Math.round(SAMPLE / taken));
 }
 
+/** Milliseconds of processor time or elapsed time. */
+function clock(): number {
+  if (!processor) return performance.now();
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
 function timed(call: Prepared, calls: number): number {
-  const started = performance.now();
+  const started = clock();
   for (let done = 0; done < calls; done++) dispose(call());
-  return (performance.now() - started) / calls;
+  return (clock() - started) / calls;
+}
+
+/** Returns the time of a call in both libraries, and PyTorch's divided by Orchard's. */
+function summary(ours: readonly number[], theirs: readonly number[]): Pick<Row, "ours" | "theirs" | "ratio"> {
+  if (!processor) {
+    const ratio = median(theirs.map((time, at) => time / ours[at]));
+    return { ours: median(ours), theirs: median(theirs), ratio };
+  }
+  const fastest = { ours: Math.min(...ours), theirs: Math.min(...theirs) };
+  return { ...fastest, ratio: fastest.theirs / fastest.ours };
 }
 
 async function measure(number: number, other: PyTorch, folder: string, threads: number): Promise<void> {
-  const each = drawCase(seed, number, words);
+  const each = drawCase(seed, number, run);
   manualSeed(number + 1);
   const bases = each.operands.map((operand) => drawBase(operand, baseShape(operand)));
   const given = await Promise.all(
@@ -138,31 +170,18 @@ async function measure(number: number, other: PyTorch, folder: string, threads: 
     compare(each, outputs[each.compared], new Float64Array(await Bun.file(result).arrayBuffer()));
   dispose(outputs);
   const calls = callsOf(call);
-  await other.ask(`run ${Math.min(calls, 100)}`);
+  await other.ask(`${command} ${Math.min(calls, 100)}`);
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let round = 0; round < (calls === 1 ? 3 : ROUNDS); round++) {
     if (threads > 1) await Bun.sleep(SETTLING);
     ours.push(timed(call, calls));
     if (threads > 1) await Bun.sleep(SETTLING);
-    theirs.push(Number(await other.ask(`run ${calls}`)));
+    theirs.push(Number(await other.ask(`${command} ${calls}`)));
   }
   dispose([...operands, ...bases, ...weights.values()]);
-  const ratio = median(theirs.map((time, at) => time / ours[at]));
   const { family, ours: { name: operation } } = each; // biome-ignore format: one line
-  const name = describeCase(each);
-  print({
-    row: {
-      number,
-      family,
-      operation,
-      name,
-      threads,
-      elements: largestOf(each),
-      ours: median(ours),
-      theirs: median(theirs),
-      ratio,
-    },
-  });
+  const [name, elements] = [describeCase(each), largestOf(each)];
+  print({ row: { number, family, operation, name, threads, elements, ...summary(ours, theirs) } });
 }
 
 setBackend("cpu");
@@ -178,7 +197,7 @@ try {
       await measure(number, other, folder, threads);
     } catch (cause) {
       const problem = cause instanceof Error ? cause.message : String(cause);
-      print({ fault: `${describeCase(drawCase(seed, number, words))}: ${problem}`, number });
+      print({ fault: `${describeCase(drawCase(seed, number, run))}: ${problem}`, number });
     }
   }
 } finally {
