@@ -121,12 +121,12 @@ function dispose(results: readonly Tensor[]): void {
 function callsOf(call: Prepared): number {
   let [spent, taken] = [0, 0];
   for (let warm = 0; warm < WARM.calls && (warm < 2 || spent < WARM.milliseconds); warm++) {
-    const started = performance.now();
+    const started = clock();
     dispose(call());
-    taken = performance.now() - started;
+    taken = clock() - started;
     spent += taken;
   }
-  return Math.max(1, Math.round(SAMPLE / taken));
+  return Math.max(1, Math.round(SAMPLE / Math.max(taken, 1e-3))); // processor time has a resolution of a microsecond
 }
 
 /** Milliseconds of processor time or elapsed time. */
