@@ -175,8 +175,8 @@ const steps = (name: string): boolean => prototypeOf(optim, name) instanceof opt
 describe("each drawing runs with small sizes", () => {
   for (const [at, { family, name, drawing }] of drawings.entries()) {
     test(`${family} runs: ${name}`, () => {
-      for (const seed of [1, 2]) {
-        const each = caseOf(family, name, drawing(new SmallDraw(seed, at)));
+      for (const draw of [new SmallDraw(1, at), new SmallDraw(2, at), new Draw(3, at, true)]) {
+        const each = caseOf(family, name, drawing(draw));
         checkSound(each);
         manualSeed(at);
         const operands = each.operands.map((operand) => view(drawBase(operand, baseShape(operand)), operand).detach());

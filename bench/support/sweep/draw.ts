@@ -48,7 +48,7 @@ export class Draw {
 
   /** A whole number whose logarithm is uniform, so that 10 to 100 is drawn as often as 100 to 1,000. */
   size(low: number, high: number): number {
-    if (this.isSmall && high > SMALL.size) return this.integer(Math.min(low, 2), SMALL.size);
+    if (this.isSmall && high > SMALL.size) return this.integer(low, Math.max(low, SMALL.size));
     return Math.min(high, Math.round(low * (high / low) ** this.uniform()));
   }
 
