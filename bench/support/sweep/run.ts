@@ -57,8 +57,11 @@ const { seed, cases: [first, last], processor } = run; // biome-ignore format: o
 const ROUNDS = 7;
 /** The minimum duration of a sample, in milliseconds, if one call is shorter. */
 const SAMPLE = 6;
-/** Calls before the first sample, because JavaScript's compiler needs time. */
-const WARM = { calls: 500, milliseconds: 80 } as const;
+/**
+ * Calls before the first sample, because JavaScript's compiler needs time; the first cases are measured twice, since it
+ * also compiles what all calls share.
+ */
+const WARM = { calls: 500, milliseconds: 80, cases: 3 } as const;
 /** The other library's threads may spin while they wait for work; they stop within this many milliseconds. */
 const SETTLING = 12;
 
@@ -152,7 +155,7 @@ function summary(ours: readonly number[], theirs: readonly number[]): Pick<Row, 
   return { ...fastest, ratio: fastest.theirs / fastest.ours };
 }
 
-async function measure(number: number, other: PyTorch, folder: string, threads: number): Promise<void> {
+async function measure(number: number, other: PyTorch, folder: string, threads: number): Promise<Line> {
   const each = drawCase(seed, number, run);
   manualSeed(number + 1);
   const bases = each.operands.map((operand) => drawBase(operand, baseShape(operand)));
@@ -165,7 +168,7 @@ async function measure(number: number, other: PyTorch, folder: string, threads: 
   const result = join(folder, "result");
   const answer = await other.ask(JSON.stringify({ ...each, operands: given, weights: named, result }));
   const outputs = call();
-  if (answer !== "ready") return print({ missing: `${describeCase(each)}: ${answer.slice(8)}`, number });
+  if (answer !== "ready") return { missing: `${describeCase(each)}: ${answer.slice(8)}`, number };
   if (each.compared !== null)
     compare(each, outputs[each.compared], new Float64Array(await Bun.file(result).arrayBuffer()));
   dispose(outputs);
@@ -181,7 +184,7 @@ async function measure(number: number, other: PyTorch, folder: string, threads: 
   dispose([...operands, ...bases, ...weights.values()]);
   const { family, ours: { name: operation } } = each; // biome-ignore format: one line
   const [name, elements] = [describeCase(each), largestOf(each)];
-  print({ row: { number, family, operation, name, threads, elements, ...summary(ours, theirs) } });
+  return { row: { number, family, operation, name, threads, elements, ...summary(ours, theirs) } };
 }
 
 setBackend("cpu");
@@ -191,15 +194,18 @@ const other = PyTorch.start("sweep/pytorch.py", threads);
 if (other === undefined) throw new Error("bench sweep: there is no PyTorch; `bun run fixtures` installs it");
 print({ note: `${threads} threads, ${isa}; ${await other.hear()}` });
 const folder = mkdtempSync(join(tmpdir(), "orchard-sweep-"));
-try {
-  for (let number = first; number < last; number++) {
-    try {
-      await measure(number, other, folder, threads);
-    } catch (cause) {
-      const problem = cause instanceof Error ? cause.message : String(cause);
-      print({ fault: `${describeCase(drawCase(seed, number, run))}: ${problem}`, number });
-    }
+const lineOf = async (number: number): Promise<Line> => {
+  try {
+    return await measure(number, other, folder, threads);
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    return { fault: `${describeCase(drawCase(seed, number, run))}: ${problem}`, number };
   }
+};
+try {
+  const warm = Array.from({ length: Math.min(WARM.cases, last - first) }, (_, at) => first + at);
+  for (const number of warm) await lineOf(number);
+  for (let number = first; number < last; number++) print(await lineOf(number));
 } finally {
   await other.close();
   rmSync(folder, { recursive: true });
