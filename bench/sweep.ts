@@ -4,12 +4,12 @@
 // only; `bun bench/sweep.ts --help` lists all options.
 
 import { join } from "node:path";
-import { Command, InvalidArgumentError, Option } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { drawSweep } from "./support/sweep/picture.ts";
 import { byFamily, byThreads, changes, worst } from "./support/sweep/report.ts";
-import type { Line, Row } from "./support/sweep/run.ts";
+import type { Line, Row, Run } from "./support/sweep/run.ts";
 
 function whole(least: number): (text: string) => number {
   return (text) => {
@@ -27,10 +27,11 @@ interface Options {
   readonly only?: number;
   readonly threads: readonly number[];
   readonly worst: number;
-  readonly clock: "wall" | "processor";
   readonly json?: string;
   readonly picture?: string;
   readonly since?: string;
+  readonly small: boolean;
+  readonly processor: boolean;
 }
 
 const command = new Command("bun run bench sweep")
@@ -39,19 +40,22 @@ const command = new Command("bun run bench sweep")
   .option("--cases <number>", "how many cases are drawn", whole(1), 300)
   .option("--only <number>", "measures only the case with this number", whole(0))
   .option("--threads <list>", "numbers of threads", threadsOf, [cpuInfo(cpuLibrary().native).threads])
-  .addOption(
-    new Option("--clock <clock>", "measures elapsed time, or on a busy machine, with one thread, processor time")
-      .choices(["wall", "processor"])
-      .default("wall"),
-  )
   .option("--worst <number>", "how many of the slowest cases are listed", whole(0), 40)
   .option("--json <file>", "writes the measured cases there")
   .option("--picture <file>", "draws ratios against sizes there, as an SVG")
+  .option("--small", "draws only operands of a few elements", false)
+  .option("--processor", "compares the fastest processor times, for a busy machine; with one thread", false)
   .option("--since <file>", "compares with the cases that `--json` wrote")
   .parse();
-const { seed, cases, only, threads, clock, worst: listed, json, picture, since } = command.opts<Options>();
+const { seed, cases, only, threads, worst: listed, json, picture, since, small, processor } = command.opts<Options>();
 
-const [first, last] = only === undefined ? [0, cases] : [only, only + 1];
+const run: Run = {
+  seed,
+  cases: only === undefined ? [0, cases] : [only, only + 1],
+  words: command.args,
+  small,
+  processor,
+};
 const rows: Row[] = [];
 const problems = { faults: [] as string[], missing: [] as string[] };
 
@@ -65,7 +69,7 @@ function take(line: Line): void {
 /** A backend reads the number of threads when it is loaded, so each number is measured in a separate process. */
 async function measureOn(count: number): Promise<void> {
   const program = join(import.meta.dir, "support/sweep/run.ts");
-  const child = Bun.spawn([process.execPath, program, `${seed}`, `${first}`, `${last}`, clock, ...command.args], {
+  const child = Bun.spawn([process.execPath, program, JSON.stringify(run)], {
     stdio: ["ignore", "pipe", "inherit"],
     env: { ...process.env, ORCHARD_CPU_THREADS: `${count}` },
   });
@@ -78,8 +82,9 @@ async function measureOn(count: number): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`bench sweep: measuring on ${count} threads ended early`);
 }
 
+const flags = [...(small ? ["--small"] : []), ...(processor ? ["--processor"] : [])];
 const repeat = ({ number, threads: count }: Row): string =>
-  ["bun run bench sweep", "--seed", seed, "--only", number, "--threads", count, ...command.args].join(" ");
+  ["bun run bench sweep", "--seed", seed, "--only", number, "--threads", count, ...flags, ...command.args].join(" ");
 
 function list(title: string, lines: readonly string[]): void {
   if (lines.length > 0) console.log(`\n${title}\n  ${[...new Set(lines)].join("\n  ")}`);

@@ -25,6 +25,8 @@ export interface CpuField<Value> {
   readonly length: number;
   /** The nested fields by name, with their offsets in doubles. */
   readonly members?: Readonly<Record<string, { readonly field: CpuField<never>; readonly offset: number }>>;
+  /** Returns JavaScript for the double of a value, if a field of one double needs no function call. */
+  readonly inline?: (value: string) => string;
   write(block: Float64Array, at: number, value: Value, ordinals: NativeOrdinals): void;
 }
 
@@ -81,7 +83,10 @@ const double = <Value>(type: string, encode: (value: Value, ordinals: NativeOrdi
   },
 });
 
-const itself = (value: number): number => value;
+const asItIs = (value: string): string => value;
+
+/** A field of a number, which is its double. */
+const numeric = (type: string): CpuField<number> => ({ ...double(type, (value: number) => value), inline: asItIs });
 
 /** A whole number below 2⁵³: `long`. */
 export const whole: SharedField<number> = {
@@ -94,13 +99,13 @@ export const whole: SharedField<number> = {
       view.setInt32(at + 4, Math.floor(value / WORD), true);
     },
   },
-  cpu: double("Whole", itself),
+  cpu: numeric("Whole"),
 };
 
 /** An unsigned 32-bit integer: `uint`. */
 export const word: SharedField<number> = {
   metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, value, true) },
-  cpu: double("Word", itself),
+  cpu: numeric("Word"),
 };
 
 /** An unsigned 64-bit integer: `ulong`. */
@@ -120,13 +125,13 @@ export const wideWord: SharedField<bigint> = {
 /** A real number: `float` on metal, `double` on cpu. */
 export const real: SharedField<number> = {
   metal: { type: "float", size: 4, alignment: 4, write: (view, at, value) => view.setFloat32(at, value, true) },
-  cpu: double("Real", itself),
+  cpu: numeric("Real"),
 };
 
 /** A boolean; on metal a `uint` of 0 or 1. */
 export const flag: SharedField<boolean> = {
   metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, value ? 1 : 0, true) },
-  cpu: double("Flag", Number),
+  cpu: { ...double("Flag", (value: boolean) => (value ? 1 : 0)), inline: (value) => `${value} ? 1 : 0` },
 };
 
 /** The field of a dtype, only in calls of the cpu dylib: Metal's kernels have the dtype in their names. */
@@ -166,11 +171,19 @@ export const array = <Value>(field: SharedField<Value>, count: number): SharedFi
     write(block, at, given, ordinals) {
       const values = plainList(given as readonly number[]) as readonly Value[]; // sizes and strides are frozen
       checkCount(values, count);
+      if (isNumeric(field.cpu)) {
+        const numbers = values as readonly number[];
+        for (let index = 0; index < numbers.length; index++) block[at + index] = numbers[index];
+        return;
+      }
       for (let index = 0; index < values.length; index++)
         field.cpu.write(block, at + index * field.cpu.length, values[index]!, ordinals);
     },
   },
 });
+
+/** Whether the doubles of a field are its values, which arrays then copy. */
+const isNumeric = ({ inline }: CpuField<never>): boolean => inline === asItIs;
 
 /** Nests array types: 8 of `long` are `long[8]`, and 3 of `long[8]` are `long[3][8]`. */
 const withDimension = (type: string, count: number): string => type.replace(/(?=\[|$)/, `[${count}]`);

@@ -36,9 +36,15 @@ export type FamilyName = keyof typeof families;
 
 const shares = Object.fromEntries(Object.entries(families).map(([name, [, share]]) => [name, share]));
 
-/** @param words if given, only operations or families whose names contain one of them are drawn */
-export function drawCase(seed: number, number: number, words: readonly string[] = []): Case {
-  const draw = new Draw(seed, number);
+export interface DrawOptions {
+  /** If given, only operations or families whose names contain one of them are drawn. */
+  readonly words?: readonly string[];
+  /** Whether operands have only a few elements. */
+  readonly small?: boolean;
+}
+
+export function drawCase(seed: number, number: number, { words = [], small }: DrawOptions = {}): Case {
+  const draw = new Draw(seed, number, small);
   const chosen = Object.entries(families).flatMap(([family, [members]]) => {
     const names = Object.keys(members).filter((name) => words.length === 0 || matches(family, name, words));
     return names.length === 0 ? [] : [[family, names] as const];

@@ -11,11 +11,21 @@ const layoutShares = { contiguous: 0.7, transposed: 0.12, sliced: 0.1, expanded:
 /** The float dtypes with their probabilities. Most programs compute in float32. */
 const floatShares = { float32: 0.66, bfloat16: 0.14, float16: 0.1, float64: 0.1 } as const;
 
+/** Bounds of small calls, whose time is mostly the call's overhead: of a drawn size, and of a shape's elements. */
+const SMALL = { size: 8, elements: 64 } as const;
+
 export class Draw {
   #state: number;
 
-  /** @param stream the index of one of several independent sequences */
-  constructor(seed: number, stream: number) {
+  /**
+   * @param stream the index of one of several independent sequences
+   * @param isSmall draws only operands of a few elements
+   */
+  constructor(
+    seed: number,
+    stream: number,
+    private readonly isSmall = false,
+  ) {
     this.#state = Number(Bun.hash(`${seed} ${stream}`) & 0xffffffffn);
   }
 
@@ -38,6 +48,7 @@ export class Draw {
 
   /** A whole number whose logarithm is uniform, so that 10 to 100 is drawn as often as 100 to 1,000. */
   size(low: number, high: number): number {
+    if (this.isSmall && high > SMALL.size) return this.integer(low, Math.max(low, SMALL.size));
     return Math.min(high, Math.round(low * (high / low) ** this.uniform()));
   }
 
@@ -60,7 +71,8 @@ export class Draw {
   shape(rank: number, elements: number): number[] {
     const parts = Array.from({ length: rank }, () => -Math.log(1 - this.uniform()));
     const total = parts.reduce((sum, part) => sum + part, 0);
-    return parts.map((part) => Math.max(1, Math.round(elements ** (part / total))));
+    const count = this.isSmall ? this.integer(1, SMALL.elements) : elements;
+    return parts.map((part) => Math.max(1, Math.round(count ** (part / total))));
   }
 
   /** A shape of 1 to 4 axes with a log-uniform number of elements: from 64 up to {@link MOST_ELEMENTS}. */

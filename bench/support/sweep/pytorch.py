@@ -2,7 +2,7 @@
 
 A case has files of its operands' elements, and of a layer's weights by name. The answer is "ready", and the results are
 in a file as float64; or "missing" with the reason, where PyTorch has no such call. Then "run N" calls it N times and
-prints the milliseconds of a call, once the threads that PyTorch started are idle (see `SETTLING` of run.ts).
+prints the milliseconds of a call.
 """
 
 import ctypes
@@ -188,17 +188,19 @@ def prepare(case):
     return call
 
 
-now = time.process_time if sys.argv[1] == "processor" else time.perf_counter
+#: Clocks by request.
+CLOCKS = {"run": time.perf_counter, "processor": time.process_time}
 
 
-def measured(call, count):
-    started = now()
+def measured(call, clock, count):
+    started = clock()
     for _ in range(count):
         call()
-    return (now() - started) * 1000 / count
+    return (clock() - started) * 1000 / count
 
 
 def settle():
+    """Waits until idle threads sleep: those of OpenMP spin for a while after a call."""
     for _ in range(25):
         before = time.process_time()
         time.sleep(0.008)
@@ -210,8 +212,9 @@ def main():
     print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads", flush=True)
     call = None
     for line in sys.stdin:
-        if line.startswith("run "):
-            milliseconds = measured(call, int(line[4:]))
+        request, _, count = line.partition(" ")
+        if request in CLOCKS:
+            milliseconds = measured(call, CLOCKS[request], int(count))
             if torch.get_num_threads() > 1:
                 settle()
             print(milliseconds, flush=True)

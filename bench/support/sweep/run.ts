@@ -2,7 +2,7 @@
  * Measures drawn cases in alternation with PyTorch on a given number of threads, and prints a line of JSON for each.
  * Results are compared before anything is timed.
  *
- * Arguments: the seed; the number of the first case; the number after the last one; the clock; parts of names.
+ * The argument is a {@link Run} as JSON.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ import { cpuInfo } from "../../../src/backend/cpu/report.ts";
 import { manualSeed, setBackend, setStrict, type Tensor, toDType } from "../../../src/index.ts";
 import { PyTorch } from "../pytorch.ts";
 import { baseShape, type Case, describeCase, type Operand } from "./case.ts";
-import { drawCase, largestOf } from "./cases.ts";
+import { type DrawOptions, drawCase, largestOf } from "./cases.ts";
 import { drawBase, view } from "./operands.ts";
 import { type Prepared, prepare } from "./ours.ts";
 
@@ -39,21 +39,37 @@ export type Line =
   | { readonly fault: string; readonly number: number }
   | { readonly missing: string; readonly number: number };
 
-const [seed, first, last] = process.argv.slice(2, 5).map(Number) as [number, number, number];
-/** On a busy machine, `processor` measures processor time, and the ratio of the fastest rounds. */
-const clock = process.argv[5] as "wall" | "processor";
-const words = process.argv.slice(6);
+/** What is drawn and how it is measured. */
+export interface Run extends DrawOptions {
+  readonly seed: number;
+  /** The number of the first case, and the number after the last one. */
+  readonly cases: readonly [first: number, end: number];
+  /**
+   * Whether the fastest processor time of the rounds counts, which other programs disturb little, instead of elapsed
+   * time.
+   */
+  readonly processor: boolean;
+}
 
-const ROUNDS = clock === "wall" ? 7 : 15;
+const run = JSON.parse(process.argv[2]) as Run;
+const { seed, cases: [first, last], processor } = run; // biome-ignore format: one line
+
+const ROUNDS = 7;
 /** The minimum duration of a sample, in milliseconds, if one call is shorter. */
 const SAMPLE = 6;
-/** Calls before the first sample, because JavaScript's compiler needs time. */
-const WARM = { calls: 500, milliseconds: 80 } as const;
+/**
+ * Calls before the first sample, because JavaScript's compiler needs time; the first cases are measured twice, since it
+ * also compiles what all calls share.
+ */
+const WARM = { calls: 500, milliseconds: 80, cases: 3 } as const;
 /**
  * Idle threads may spin before they sleep, and would take processors from the other library. PyTorch's execute up to
  * 300,000 pause instructions. A process has settled once it used less than a share of a processor for this long.
  */
 const SETTLING = { milliseconds: 8, share: 0.15, mostRounds: 25 } as const;
+
+/** The request to PyTorch's side. */
+const command = processor ? "processor" : "run";
 
 const print = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1];
@@ -111,25 +127,25 @@ function dispose(results: readonly Tensor[]): void {
 function callsOf(call: Prepared): number {
   let [spent, taken] = [0, 0];
   for (let warm = 0; warm < WARM.calls && (warm < 2 || spent < WARM.milliseconds); warm++) {
-    const started = performance.now();
+    const started = clock();
     dispose(call());
-    taken = performance.now() - started;
+    taken = clock() - started;
     spent += taken;
   }
-  return Math.max(1, Math.round(SAMPLE / taken));
+  return Math.max(1, Math.round(SAMPLE / Math.max(taken, 1e-3))); // processor time has a resolution of a microsecond
 }
 
-/** Milliseconds on the clock. */
-function now(): number {
-  if (clock === "wall") return performance.now();
+/** Milliseconds of processor time or elapsed time. */
+function clock(): number {
+  if (!processor) return performance.now();
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
 
 function timed(call: Prepared, calls: number): number {
-  const started = now();
+  const started = clock();
   for (let done = 0; done < calls; done++) dispose(call());
-  return (now() - started) / calls;
+  return (clock() - started) / calls;
 }
 
 async function settle(): Promise<void> {
@@ -141,8 +157,18 @@ async function settle(): Promise<void> {
   }
 }
 
-async function measure(number: number, other: PyTorch, folder: string, threads: number): Promise<void> {
-  const each = drawCase(seed, number, words);
+/** Returns the time of a call in both libraries, and PyTorch's divided by Orchard's. */
+function summary(ours: readonly number[], theirs: readonly number[]): Pick<Row, "ours" | "theirs" | "ratio"> {
+  if (!processor) {
+    const ratio = median(theirs.map((time, at) => time / ours[at]));
+    return { ours: median(ours), theirs: median(theirs), ratio };
+  }
+  const fastest = { ours: Math.min(...ours), theirs: Math.min(...theirs) };
+  return { ...fastest, ratio: fastest.theirs / fastest.ours };
+}
+
+async function measure(number: number, other: PyTorch, folder: string, threads: number): Promise<Line> {
+  const each = drawCase(seed, number, run);
   manualSeed(number + 1);
   const bases = each.operands.map((operand) => drawBase(operand, baseShape(operand)));
   const given = await Promise.all(
@@ -154,54 +180,44 @@ async function measure(number: number, other: PyTorch, folder: string, threads: 
   const result = join(folder, "result");
   const answer = await other.ask(JSON.stringify({ ...each, operands: given, weights: named, result }));
   const outputs = call();
-  if (answer !== "ready") return print({ missing: `${describeCase(each)}: ${answer.slice(8)}`, number });
+  if (answer !== "ready") return { missing: `${describeCase(each)}: ${answer.slice(8)}`, number };
   if (each.compared !== null)
     compare(each, outputs[each.compared], new Float64Array(await Bun.file(result).arrayBuffer()));
   dispose(outputs);
   const calls = callsOf(call);
-  await other.ask(`run ${Math.min(calls, 100)}`);
+  await other.ask(`${command} ${Math.min(calls, 100)}`);
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let round = 0; round < (calls === 1 ? 3 : ROUNDS); round++) {
+    if (threads > 1) await settle();
     ours.push(timed(call, calls));
     if (threads > 1) await settle();
-    theirs.push(Number(await other.ask(`run ${calls}`)));
+    theirs.push(Number(await other.ask(`${command} ${calls}`)));
   }
   dispose([...operands, ...bases, ...weights.values()]);
-  const typical = clock === "wall" ? median : (times: readonly number[]) => Math.min(...times);
-  const ratio = clock === "wall" ? median(theirs.map((time, at) => time / ours[at])) : typical(theirs) / typical(ours);
   const { family, ours: { name: operation } } = each; // biome-ignore format: one line
-  const name = describeCase(each);
-  print({
-    row: {
-      number,
-      family,
-      operation,
-      name,
-      threads,
-      elements: largestOf(each),
-      ours: typical(ours),
-      theirs: typical(theirs),
-      ratio,
-    },
-  });
+  const [name, elements] = [describeCase(each), largestOf(each)];
+  return { row: { number, family, operation, name, threads, elements, ...summary(ours, theirs) } };
 }
 
 setBackend("cpu");
 setStrict(true);
 const { threads, isa } = cpuInfo(cpuLibrary().native);
-const other = PyTorch.start("sweep/pytorch.py", threads, { args: [clock] });
+const other = PyTorch.start("sweep/pytorch.py", threads);
 if (other === undefined) throw new Error("bench sweep: there is no PyTorch; `bun run fixtures` installs it");
 print({ note: `${threads} threads, ${isa}; ${await other.hear()}` });
 const folder = mkdtempSync(join(tmpdir(), "orchard-sweep-"));
-try {
-  for (let number = first; number < last; number++) {
-    try {
-      await measure(number, other, folder, threads);
-    } catch (cause) {
-      const problem = cause instanceof Error ? cause.message : String(cause);
-      print({ fault: `${describeCase(drawCase(seed, number, words))}: ${problem}`, number });
-    }
+const lineOf = async (number: number): Promise<Line> => {
+  try {
+    return await measure(number, other, folder, threads);
+  } catch (cause) {
+    const problem = cause instanceof Error ? cause.message : String(cause);
+    return { fault: `${describeCase(drawCase(seed, number, run))}: ${problem}`, number };
   }
+};
+try {
+  const warm = Array.from({ length: Math.min(WARM.cases, last - first) }, (_, at) => first + at);
+  for (const number of warm) await lineOf(number);
+  for (let number = first; number < last; number++) print(await lineOf(number));
 } finally {
   await other.close();
   rmSync(folder, { recursive: true });

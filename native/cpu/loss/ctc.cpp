@@ -57,6 +57,11 @@ public:
             sizes.times};
   }
 
+  // Returns the divisor of an element's loss.
+  T divisor(int64_t element, bool is_mean) {
+    return is_mean ? T(std::max<int64_t>(lengths_.data()[sizes.batch + element], 1)) : T(1);
+  }
+
   // Calls use(worker, element) for all elements, on several threads; each thread has a worker number.
   template <class Use> void run(Use &&use) const {
     const int64_t workers = workers_count();
@@ -92,8 +97,8 @@ void ctc(const CtcBlock &block, Operands operands) {
     const int64_t room = 4 * ctc_room(sizes.width);
     Scratch<T> space(scratch_product({batch.workers_count(), room}));
     batch.run([&](int64_t worker, int64_t element) {
-      losses[element] =
-          T(ctc_kernels().of<T>().forward(batch.at(element, alphas, totals), space.data() + worker * room));
+      const T loss = T(ctc_kernels().of<T>().forward(batch.at(element, alphas, totals), space.data() + worker * room));
+      losses[element] = (loss > T(ctc_infinite) ? T(block.infinite) : loss) / batch.divisor(element, block.is_mean);
     });
   });
 }
@@ -115,10 +120,11 @@ void ctc_gradient(const CtcGradientBlock &block, Operands operands) {
       const int64_t step = sizes.batch * sizes.classes;
       T *to = gradient + element * sizes.classes;
       for (int64_t time = 0; time < sizes.times; time++) std::fill_n(to + time * step, sizes.classes, T(0));
-      if (factors[element] == 0) return;
       const CtcElement<T> item = batch.at(element, const_cast<T *>(alphas), const_cast<double *>(totals));
-      ctc_kernels().of<T>().backward(item, factors[element], space.data() + worker * room,
-                                     sums.data() + worker * sizes.classes, to, step);
+      const T factor = factors[element] / batch.divisor(element, block.is_mean);
+      if (factor == 0 || T(item.totals[item.loss_at]) > T(ctc_infinite)) return;
+      ctc_kernels().of<T>().backward(item, factor, space.data() + worker * room, sums.data() + worker * sizes.classes,
+                                     to, step);
     });
   });
 }

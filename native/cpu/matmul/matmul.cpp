@@ -38,10 +38,15 @@ bool is_batch_for_threads(const BatchedProduct &batch, int64_t tile, double spee
          (operations < medium_operations && divides_well(batch.count(), operations / speed, tiles));
 }
 
+// Each product is computed by one thread, so results do not depend on the division. A batch of few operations is
+// divided among as many threads as one product of these operations; tasks of `operations_of_task` would use fewer.
 void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
+  const int64_t count = batch.count();
   const double operations = batch.first.operations() + operations_of_call;
-  const int64_t grain = static_cast<int64_t>(std::ceil(operations_of_task / operations));
-  parallel_for_failing(batch.count(), grain, [&](int64_t begin, int64_t end) {
+  const int64_t threads = threads_worth(operations * double(count), threads_at_hand()),
+                most = (count + threads - 1) / threads,
+                grain = std::min(most, static_cast<int64_t>(std::ceil(operations_of_task / operations)));
+  parallel_for_failing(count, grain, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; index++) multiply(batch.at(index));
   });
 }

@@ -48,15 +48,34 @@ void pack_panel_of_pairs(const MatrixProduct &p, int64_t column, int64_t steps, 
   }
 }
 
-// Packs columns of b with adjacent numbers, as pack_panel_of_pairs does: reads whole pairs, in squares that it
-// transposes.
+// Packs `count` columns of adjacent numbers, as pack_panel_of_pairs does: reads whole pairs, in squares that it
+// transposes. Pairs are aligned, and `stride`, between columns, is even.
+void pack_columns(const uint16_t *in, int64_t stride, int64_t count, int64_t k, Pair *out) {
+  const int64_t even = k / 2;
+  pack_panel<float, side>(reinterpret_cast<const float *>(in), stride / 2, 1, count, even,
+                          reinterpret_cast<float *>(out));
+  if (k % 2 == 0) return;
+  out += even * side;
+  for (int64_t c = 0; c < count; c++) out[c] = in[c * stride + k - 1];
+  std::fill_n(out + count, side - count, 0);
+}
+
+// Packs columns of b with adjacent numbers. Columns with odd strides or unaligned pairs are copied first, which takes
+// much less time than packing them number by number.
 void pack_panel_of_columns(const MatrixProduct &p, int64_t column, int64_t steps, Pair *out) {
-  const int64_t even = p.k / 2, count = std::min(side, p.n - column);
-  pack_panel<float, side>(reinterpret_cast<const float *>(element_of<BFloat16>(p.b, 0, column)), p.b.column_stride / 2,
-                          1, count, even, reinterpret_cast<float *>(out));
-  std::fill_n(out + even * side, (steps * pairs - even) * side, 0);
-  if (p.k % 2 == 1)
-    for (int64_t c = 0; c < count; c++) out[even * side + c] = bits_at(p.b, p.k - 1, column + c);
+  constexpr int64_t depth = 256;
+  const int64_t count = std::min(side, p.n - column), stride = p.b.column_stride, all = (p.k + 1) / 2;
+  const uint16_t *in = &element_of<BFloat16>(p.b, 0, column)->bits;
+  std::fill_n(out + all * side, (steps * pairs - all) * side, 0);
+  if (stride % 2 == 0 && reinterpret_cast<uintptr_t>(in) % alignof(Pair) == 0)
+    return pack_columns(in, stride, count, p.k, out);
+  alignas(Pair) uint16_t copied[side * depth];
+  for (int64_t start = 0; start < p.k; start += depth) {
+    const int64_t length = std::min(depth, p.k - start);
+    for (int64_t c = 0; c < count; c++)
+      std::memcpy(copied + c * depth, in + c * stride + start, size_t(length) * sizeof *in);
+    pack_columns(copied, depth, count, length, out + start / 2 * side);
+  }
 }
 
 // Packs 32 rows of a from `row` on, for all of k, step by step: out[step][r] has 32 numbers of a row.
@@ -97,9 +116,8 @@ void pack_rows_of_columns(const MatrixProduct &p, int64_t row, int64_t steps, ui
 }
 
 void pack_b(const MatrixProduct &p, int64_t column, int64_t steps, uint16_t *out) {
-  const bool is_aligned = reinterpret_cast<uintptr_t>(p.b.data) % alignof(Pair) == 0; // then every pair is aligned
-  const bool has_columns = p.b.row_stride == 1 && p.b.column_stride % 2 == 0 && is_aligned;
-  (has_columns ? pack_panel_of_columns : pack_panel_of_pairs)(p, column, steps, reinterpret_cast<Pair *>(out));
+  (p.b.row_stride == 1 && p.b.column_stride != 1 ? pack_panel_of_columns : pack_panel_of_pairs)(
+      p, column, steps, reinterpret_cast<Pair *>(out));
 }
 
 void pack_a(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {

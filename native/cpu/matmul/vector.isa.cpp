@@ -93,6 +93,12 @@ public:
     finish(partial.data());
   }
 
+  // Computes short sums of adjacent rows.
+  static void multiply_short_sums(const T *a, int64_t stride, int64_t rows, int64_t length, const T *x, T *sums) {
+    if (length <= short_row) return multiply_short_rows(a, stride, rows, length, x, sums);
+    if constexpr (std::is_floating_point_v<T>) multiply_rows_together(a, stride, rows, length, x, sums);
+  }
+
 private:
   // Rows of a task that adds columns. A row's sum does not depend on them, so threads may share the rows equally.
   static int64_t rows_of_columns(int64_t rows, int64_t depth) {
@@ -128,9 +134,8 @@ private:
     T space[std::is_same_v<S, T> ? 1 : vector_chunk];
     if constexpr (std::is_same_v<S, T>) {
       const T *first = element_of<S>(p_.a, row, depth);
-      if (length <= short_row) return multiply_short_rows(first, p_.a.row_stride, rows, length, x, sums);
-      if constexpr (std::is_floating_point_v<T>)
-        if (length <= long_row) return multiply_rows_together(first, p_.a.row_stride, rows, length, x, sums);
+      const bool is_short = length <= (std::is_floating_point_v<T> ? long_row : short_row);
+      if (is_short) return multiply_short_sums(first, p_.a.row_stride, rows, length, x, sums);
     }
     for (int64_t r = 0; r < rows; r++) {
       const S *in = element_of<S>(p_.a, row + r, depth);
@@ -168,11 +173,17 @@ private:
       add_products<lanes<T>>(a + r * stride, stride, length, x, square);
       store_vector<T>(sums_of_lanes<T>(square), sums + r);
     }
-    for (; r < rows; r++) {
+    if (r == rows) return;
+    Vector<T> rest[lanes<T>] = {};
+    for (int64_t at = r; at < rows; at++) {
       Vector<T> products[1];
-      add_products<1>(a + r * stride, stride, length, x, products);
-      sums[r] = sum_of_lanes<T>(products[0]);
+      add_products<1>(a + at * stride, stride, length, x, products);
+      rest[at - r] = products[0];
     }
+    T numbers[lanes<T>];
+    if (rows - r == 1) numbers[0] = sum_of_lanes<T>(rest[0]);
+    else store_vector<T>(sums_of_lanes<T>(rest), numbers);
+    std::copy_n(numbers, rows - r, sums + r);
   }
 
   // sums[r][lane] = Σ a[r][i] x[i] over i ≡ lane
@@ -224,14 +235,18 @@ private:
   const int64_t depth_block_, row_block_, depths_;
 };
 
-// A short dot product of adjacent numbers, as in a batch of them: any other step would take longer than the sum.
+// A few short dot products of adjacent numbers, as in a batch of them: any other step would take longer than the sums.
 template <class S> bool multiply_if_short(const MatrixProduct &p) {
-  if constexpr (std::is_same_v<S, Accumulator<S>>)
-    if (p.m == 1 && p.k <= vector_chunk && p.a.column_stride == 1 && p.b.row_stride == 1 && p.alpha == 1 &&
-        !p.has_input()) {
-      *reinterpret_cast<S *>(p.out.data) = dot(element_of<S>(p.a, 0, 0), element_of<S>(p.b, 0, 0), p.k);
-      return true;
-    }
+  if constexpr (std::is_floating_point_v<S>) {
+    const bool is_plain = p.a.column_stride == 1 && p.b.row_stride == 1 && p.alpha == 1 && !p.has_input();
+    if (!is_plain || p.m > lanes<S> || p.k > vector_chunk) return false;
+    const S *a = element_of<S>(p.a, 0, 0), *x = element_of<S>(p.b, 0, 0);
+    S sums[lanes<S>];
+    if (p.m == 1) sums[0] = dot(a, x, p.k);
+    else MatrixVector<S>::multiply_short_sums(a, p.a.row_stride, p.m, p.k, x, sums);
+    for (int64_t row = 0; row < p.m; row++) reinterpret_cast<S *>(p.out.data)[row * p.out.row_stride] = sums[row];
+    return true;
+  }
   return false;
 }
 

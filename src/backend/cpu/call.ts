@@ -179,7 +179,7 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
   const writes = fields.flatMap((field, index) =>
     field.name in fixed
       ? constantsOf(field, fixed[field.name]).map((number, at) => `block[${field.offset + at}] = ${number};`)
-      : [`write${index}(block, ${field.offset}, values.${field.name}, ordinals);`],
+      : [writeOf(field, index)],
   );
   // Sizes are written last, since a recursive call may have written to the block.
   const sizes = operands.map(
@@ -194,6 +194,12 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
     `return (values, operands, native) => { ${[...addresses, ...writes, ...sizes, run].join(" ")} };`,
   ) as (...values: readonly unknown[]) => Run;
   return make(block, nativeOrdinals, bytesOf, ...fields.map(({ field }) => field.write));
+}
+
+/** Returns the statement that writes a field from the values. */
+function writeOf({ name, field: { inline }, offset }: BlockField, index: number): string {
+  if (inline === undefined) return `write${index}(block, ${offset}, values.${name}, ordinals);`;
+  return `block[${offset}] = ${inline(`values.${name}`)};`;
 }
 
 /** Returns the memory of an operand; the block if it is omitted. */

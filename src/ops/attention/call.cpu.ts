@@ -23,48 +23,56 @@ export function callNative(
   names: readonly OperandName[],
 ): void {
   const problem = problemOf(call);
-  const all: Partial<Record<OperandName, Operand | undefined>> = { ...problem.inputs, ...problem.outputs };
-  const operands = names.map((name) => all[name]);
-  native(call.operation, { ...valuesOf(problem), ...layoutsOf(operands) }, [
-    ...operands.map((operand) => operand?.tensor),
-    sequencesOperand(problem.packed),
-  ]);
+  const operands = names.map((name) => problem.inputs[name as InputName] ?? problem.outputs[name as OutputName]);
+  const tensors: CpuOperand[] = operands.map((operand) => operand?.tensor);
+  tensors.push(sequencesOperand(problem.packed));
+  native(call.operation, valuesOf(problem, operands), tensors);
 }
 
-function valuesOf(problem: AttentionProblem) {
-  const { batch, heads, kvHeads, queries, keys, dim, valueDim, scale, softcap = 0, band, alignment } = problem;
-  const { left = Infinity, right = Infinity } = band ?? {};
-  return {
+/** Returns the values of a call's block, in one literal: spreading parts of it would take as long as a small call. */
+function valuesOf(problem: AttentionProblem, operands: readonly (Operand | undefined)[]): Values {
+  const { band, dropout, packed } = problem;
+  const { key, threshold, keepScale } = dropoutValues(dropout);
+  const zeros = (): number[] => new Array<number>(operands.length).fill(0);
+  const values = {
     dtype: problem.inputs.q.tensor.dtype,
-    batch,
-    heads,
-    kvHeads,
-    queries,
-    keys,
-    dim,
-    valueDim,
-    scale,
-    softcap,
-    left,
-    right,
-    isBottomRight: alignment === "bottom-right",
-    ...dropoutValues(problem.dropout),
-    isPacked: problem.packed !== undefined,
-    sequences: problem.packed?.length ?? 0,
-  };
-}
-
-function layoutsOf(operands: readonly (Operand | undefined)[]) {
-  const each = (number: (operand: Operand) => number) => operands.map((operand) => (operand ? number(operand) : 0));
-  return {
+    batch: problem.batch,
+    heads: problem.heads,
+    kvHeads: problem.kvHeads,
+    queries: problem.queries,
+    keys: problem.keys,
+    dim: problem.dim,
+    valueDim: problem.valueDim,
+    scale: problem.scale,
+    softcap: problem.softcap ?? 0,
+    left: band?.left ?? Infinity,
+    right: band?.right ?? Infinity,
+    isBottomRight: problem.alignment === "bottom-right",
+    key,
+    threshold,
+    keepScale,
+    isPacked: packed !== undefined,
+    sequences: packed?.length ?? 0,
     isPresent: operands.map((operand) => operand !== undefined),
-    elementBytes: each(({ tensor }) => bytesOf(tensor.dtype)),
-    offsets: each(({ tensor }) => tensor.offset),
-    batchStrides: each(({ batch }) => batch),
-    headStrides: each(({ head }) => head),
-    rowStrides: each(({ row }) => row),
-    columnStrides: each(({ column }) => column),
+    elementBytes: zeros(),
+    offsets: zeros(),
+    batchStrides: zeros(),
+    headStrides: zeros(),
+    rowStrides: zeros(),
+    columnStrides: zeros(),
   };
+  for (let at = 0; at < operands.length; at++) {
+    const operand = operands[at];
+    if (operand === undefined) continue;
+    const { tensor, batch, head, row, column } = operand;
+    values.elementBytes[at] = bytesOf(tensor.dtype);
+    values.offsets[at] = tensor.offset;
+    values.batchStrides[at] = batch;
+    values.headStrides[at] = head;
+    values.rowStrides[at] = row;
+    values.columnStrides[at] = column;
+  }
+  return values;
 }
 
 /** Returns the numbers of packed sequences; undefined if none are packed. */

@@ -11,6 +11,9 @@ export const dimClasses = [32, 64, 128, 256] as const;
 /** Lower bounds, inclusive, of the classes of batch · heads. */
 export const headClasses = [1, 4, 16] as const;
 
+export const dimClassOf = (dim: number): number => dimClasses.findIndex((most) => dim <= most);
+export const headClassOf = (heads: number): number => headClasses.findLastIndex((least) => heads >= least);
+
 /** Classes of dtypes that compute alike: float16 and bfloat16 ("narrow") compute in float32. */
 export const dtypeClasses = ["float64", "float32", "narrow"] as const;
 export type DTypeClass = (typeof dtypeClasses)[number];
@@ -43,9 +46,7 @@ export interface CrossoverClass {
 
 /** Returns the most queries · keys at which a class is faster unfused; undefined if it was not measured. */
 export function crossoverOf(table: CrossoverTable, { backend, dtype, dim, heads }: CrossoverClass): number | undefined {
-  const row = dimClasses.findIndex((most) => dim <= most);
-  const column = headClasses.findLastIndex((least) => heads >= least);
-  return table.pairs[backend]?.[dtypeClassOf(dtype)]?.[row]?.[column];
+  return table.pairs[backend]?.[dtypeClassOf(dtype)]?.[dimClassOf(dim)]?.[headClassOf(heads)];
 }
 
 /**

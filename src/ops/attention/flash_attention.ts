@@ -14,7 +14,7 @@ import { nextStart } from "../random/distribution.ts";
 import type { RandomStart } from "../random/primitive.ts";
 import { reshape } from "../view/reshape.ts";
 import { dropoutMask } from "./dropout_mask.ts";
-import { FlashAttention } from "./function.ts";
+import { FlashAttention, fusedForward } from "./function.ts";
 import {
   type Projections,
   packedSequences,
@@ -110,10 +110,10 @@ export function flashAttention<D extends DType>(
   options?: FlashAttentionOptions,
 ): Tensor<D> | FlashAttentionResult<D>;
 export function flashAttention(...values: unknown[]): Tensor | FlashAttentionResult {
-  const { q, k, v, ...options } = flashAttentionParameters(values);
+  const given = flashAttentionParameters(values);
   return tidy(() => {
-    const result = attention("flashAttention", q, k, v, options);
-    return options.returnLogSumExp || options.returnDropoutMask ? result : result.out;
+    const result = attention("flashAttention", given.q, given.k, given.v, given);
+    return given.returnLogSumExp || given.returnDropoutMask ? result : result.out;
   });
 }
 
@@ -148,7 +148,9 @@ export function attention<D extends DType>(
 }
 
 function fusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[], { backend }: Route) {
-  const [out, logSumExp] = FlashAttention.apply({ attributes, backend }, ...inputs) as [Tensor, Tensor?];
+  const call = { attributes, backend };
+  const results = needsGradient(...inputs) ? FlashAttention.apply(call, ...inputs) : fusedForward(call, inputs);
+  const [out, logSumExp] = results as [Tensor, Tensor?];
   return { out, logSumExp };
 }
 

@@ -5,7 +5,7 @@ import { AutogradError } from "../../autograd/node.ts";
 import type { OutputSpec } from "../../backend/allocation.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import type { BackendName } from "../../backend/names.ts";
-import { getBackend, withBackend } from "../../backend/policy.ts";
+import { withBackend } from "../../backend/policy.ts";
 import { keysOf } from "../../core/records.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { adjacentAxis } from "../../tensor/adjacent.ts";
@@ -28,7 +28,20 @@ export interface FusedCall {
   readonly backend: BackendName | undefined;
 }
 
-const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): Result => withBackend(backend, body);
+const on = <Result>({ backend }: FusedCall, body: () => Result): Result =>
+  backend === undefined ? body() : withBackend(backend, body);
+
+/** Computes `out`, and the statistics among the call's outputs, without recording a gradient. */
+export function fusedForward(call: FusedCall, inputs: readonly Tensor[]): Tensor[] {
+  const [q, , v] = tupleOf(inputs, 3);
+  const rows = q.shape.slice(0, 3);
+  const shape = [...rows, v.shape[3]];
+  const statistic = { shape: rows, dtype: accumulationDType(q.dtype) };
+  // Uses q's axis order, so that heads split from rows merge without a copy.
+  const strides = q.isContiguous ? undefined : denseStrides(shape, q.strides);
+  const specs = [{ shape, dtype: q.dtype, strides }, statistic, statistic].slice(0, call.attributes.outputs.length);
+  return on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
+}
 
 /**
  * Attention with its gradient. It saves operands, results and the dropout key, but nothing as large as the scores.
@@ -37,14 +50,7 @@ const on = <Result>({ backend = getBackend() }: FusedCall, body: () => Result): 
 export class FlashAttention extends Function {
   /** Returns `out`, and `logSumExp` if the call has it. */
   static forward(context: FunctionContext, call: FusedCall, ...inputs: Tensor[]): Tensor[] {
-    const [q, , v] = tupleOf(inputs, 3);
-    const rows = q.shape.slice(0, 3);
-    const shape = [...rows, v.shape[3]];
-    const statistic = { shape: rows, dtype: accumulationDType(q.dtype) };
-    // Uses q's axis order, so that heads split from rows merge without a copy.
-    const all = [{ shape, dtype: q.dtype, strides: denseStrides(shape, q.strides) }, statistic, statistic];
-    const specs = all.slice(0, call.attributes.outputs.length);
-    const results = on(call, () => executeMany(attentionForward, inputs, specs, call.attributes));
+    const results = fusedForward(call, inputs);
     context["call"] = call;
     context["results"] = new Set(call.attributes.inputs.filter((_, at) => inputs[at].edge !== null));
     context.saveForBackward(...inputs, ...results);
@@ -66,7 +72,8 @@ export class FlashAttention extends Function {
       backend,
       results: context["results"] as ReadonlySet<InputName>,
     };
-    const gradients = AttentionGradient.apply(call, ...saved, ...Object.values(incoming));
+    const inputs = [...saved, ...Object.values(incoming)];
+    const gradients = isGradEnabled() ? AttentionGradient.apply(call, ...inputs) : fusedBackward(call, inputs);
     return [null, ...attributes.inputs.map((name) => gradients[outputs.indexOf(gradientNames[name]!)] ?? null)];
   }
 }
@@ -97,20 +104,25 @@ interface GradientCall extends FusedCall {
   readonly results: ReadonlySet<InputName>;
 }
 
+/** Computes the gradients among the call's outputs, without recording. */
+function fusedBackward(call: GradientCall, inputs: readonly Tensor[]): Tensor[] {
+  const { attributes, results } = call;
+  const sources = attributes.outputs.map(sourceOf);
+  const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]);
+  const specs =
+    (sources.every((name) => results.has(name)) && adjacentSpecs(tensors)) ||
+    sources.map((name, at) => specOf(tensors[at], results.has(name)));
+  return on(call, () => executeMany(attentionBackward, inputs, specs, attributes));
+}
+
 /**
  * The backward pass as an autograd function, so that it is differentiable. Its gradients compute all scores at once.
  */
 class AttentionGradient extends Function {
   static forward(context: FunctionContext, call: GradientCall, ...inputs: Tensor[]): Tensor[] {
-    const { attributes, results } = call;
-    const sources = attributes.outputs.map(sourceOf);
-    const tensors = sources.map((name) => inputs[attributes.inputs.indexOf(name)]);
-    const specs =
-      (sources.every((name) => results.has(name)) && adjacentSpecs(tensors)) ||
-      sources.map((name, at) => specOf(tensors[at], results.has(name)));
-    context["attributes"] = attributes;
+    context["attributes"] = call.attributes;
     context.saveForBackward(...inputs);
-    return on(call, () => executeMany(attentionBackward, inputs, specs, attributes));
+    return fusedBackward(call, inputs);
   }
 
   static backward(context: FunctionContext, ...incoming: (Tensor | null)[]): (Tensor | null)[] {

@@ -2,6 +2,7 @@
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { formatShape, type Shape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
@@ -23,31 +24,33 @@ export interface Projections {
 
 /** Validates q, k and v. @throws {DTypeError} @throws {ShapeError} naming the mismatch. */
 export function projectionsOf(operation: string, q: Tensor, k: Tensor, v: Tensor): Projections {
-  for (const operand of [q, k, v]) operand.checkAlive(operation);
+  q.checkAlive(operation);
+  k.checkAlive(operation);
+  v.checkAlive(operation);
   const got = () => `got q ${q.describe()}, k ${k.describe()} and v ${v.describe()}`;
-  checkDTypes(operation, [q, k, v], got);
+  checkDTypes(operation, q.dtype, k.dtype === q.dtype && v.dtype === q.dtype, got);
   const hasHeads = q.rank === 4;
   const refuse = (code: string, expected: string): never => {
     throw new ShapeError(operation, code, `expected ${expected}, ${got()}`);
   };
-  if ([q, k, v].some(({ rank }) => rank !== q.rank) || (q.rank !== 3 && q.rank !== 4))
+  if (k.rank !== q.rank || v.rank !== q.rank || (q.rank !== 3 && q.rank !== 4))
     refuse("wrongRank", "q, k and v all to be [batch, heads, rows, dim] or [batch, rows, dim]");
-  const [four, keyed, valued] = tupleOf(hasHeads ? [q, k, v] : [q, k, v].map((x) => unsqueeze(x, 1)), 3);
-  const [batch, heads, queries, dim] = tupleOf(four.shape, 4);
-  const [, kvHeads, keys] = tupleOf(keyed.shape, 3);
-  if (keyed.shape[0] !== batch || valued.shape[0] !== batch) refuse("batchesDiffer", "equal batches");
-  if (keyed.shape[3] !== dim) refuse("dimsDiffer", "equal last axes of q and k");
-  if (valued.shape[1] !== kvHeads || valued.shape[2] !== keys)
-    refuse("keysDiffer", "k and v to have the same heads and rows");
+  const withHeads = (x: Tensor): Tensor => (hasHeads ? x : unsqueeze(x, 1));
+  const [four, keyed, valued] = [withHeads(q), withHeads(k), withHeads(v)];
+  const [batch, heads, queries, dim] = tupleOf(plainList(four.shape), 4);
+  const [keyBatch, kvHeads, keys, keyDim] = tupleOf(plainList(keyed.shape), 4);
+  const [valueBatch, valueHeads, valueKeys] = tupleOf(plainList(valued.shape), 3);
+  if (keyBatch !== batch || valueBatch !== batch) refuse("batchesDiffer", "equal batches");
+  if (keyDim !== dim) refuse("dimsDiffer", "equal last axes of q and k");
+  if (valueHeads !== kvHeads || valueKeys !== keys) refuse("keysDiffer", "k and v to have the same heads and rows");
   if (kvHeads === 0 ? heads !== 0 : heads % kvHeads !== 0)
     refuse("headsDiffer", `the heads of q (${heads}) to be a multiple of those of k and v (${kvHeads})`);
   if (dim === 0) refuse("emptyDim", "at least one element in the last axis of q and k");
   return { q: four, k: keyed, v: valued, pairs: [batch, heads, queries, keys], hasHeads };
 }
 
-function checkDTypes(operation: string, operands: readonly Tensor[], got: () => string): void {
-  const [{ dtype }] = tupleOf(operands, 1);
-  if (operands.some((operand) => operand.dtype !== dtype))
+function checkDTypes(operation: string, dtype: DType, areEqual: boolean, got: () => string): void {
+  if (!areEqual)
     throw new DTypeError(
       operation,
       "dtypesDiffer",

@@ -19,11 +19,14 @@ const fields = {
   ...dropoutFields,
 };
 
+const noDropout = { key: [0, 0], threshold: 0, keepScale: 1 };
+
 /** Returns the values of {@link dropoutFields} for a call. */
-export const dropoutValues = (dropout: Dropout | undefined) => {
-  const { key = [], threshold = 0, keepScale = 1 } = dropout ?? {};
-  return { key: [key[0] ?? 0, key[1] ?? 0], threshold, keepScale };
-};
+export function dropoutValues(dropout: Dropout | undefined) {
+  if (dropout === undefined) return noDropout;
+  const { key, threshold, keepScale } = dropout;
+  return { key: [key[0], key[1]], threshold, keepScale };
+}
 
 // ---------------------------------------------------------------- metal
 

@@ -2,9 +2,19 @@
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend, orderFrom } from "../../backend/policy.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
+import { getOrMake } from "../../core/collections.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { accumulationDType, bytesOf, type DType } from "../../tensor/dtype.ts";
-import { type CrossoverTable, crossoverOf, dimClasses, dtypeClassOf, headClasses } from "./crossover.ts";
+import {
+  type CrossoverTable,
+  crossoverOf,
+  dimClasses,
+  dimClassOf,
+  dtypeClasses,
+  dtypeClassOf,
+  headClasses,
+  headClassOf,
+} from "./crossover.ts";
 import { tableInUse } from "./crossover_file.ts";
 import { memoryLimitOf } from "./memory_limit.ts";
 import type { AttentionPath, FlashAttentionOptions } from "./options.ts";
@@ -67,20 +77,14 @@ export function routeOf(operation: string, path: AttentionPath, call: RoutedCall
  * attention needs further products to exclude masked pairs, which the table does not measure. The other options cost
  * passes over all scores that were not measured.
  */
-export const unmeasuredOptions = (options: FlashAttentionOptions): string[] => {
-  const { causal, dropout, window, softcap, mask, bias, sinks, alibi, cuSeqlens } = options;
-  const given = {
-    causal: causal || undefined,
-    dropout: dropout || undefined,
-    window,
-    softcap,
-    mask,
-    bias,
-    sinks,
-    alibi,
-  };
-  return Object.entries({ ...given, cuSeqlens }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-};
+export const unmeasuredOptions = (options: FlashAttentionOptions): readonly string[] =>
+  unmeasured.filter((name) => (mayBeOff.has(name) ? Boolean(options[name]) : options[name] !== undefined));
+
+const unmeasured = [
+  ...(["causal", "dropout", "window", "softcap", "mask", "bias", "sinks", "alibi", "cuSeqlens"] as const),
+] as const satisfies readonly (keyof FlashAttentionOptions)[];
+/** Options that have no effect if they are false or 0. */
+const mayBeOff: ReadonlySet<string> = new Set(["causal", "dropout"]);
 
 const isTooLarge = ({ dim, valueDim }: RoutedCall): boolean => Math.max(dim, valueDim) > MAX_DIM;
 
@@ -122,11 +126,17 @@ const classOf = ({ dtype, dim, valueDim, pairs: [batch, heads] }: RoutedCall) =>
 const scoreBytes = ({ dtype, pairs }: RoutedCall): number =>
   pairs.reduce((product, size) => product * size, bytesOf(accumulationDType(dtype)));
 
+/** Descriptions of classes: few calls have other ones than the last call. */
+const described = new Map<number, string>();
+
 /** Describes a call's class. */
 function named(call: RoutedCall): string {
   const { dtype, dim, heads } = classOf(call);
-  const most = dimClasses.find((each) => dim <= each);
-  const least = headClasses.findLast((each) => heads >= each);
-  const type = dtypeClassOf(dtype) === "narrow" ? "float16 and bfloat16" : dtype;
-  return `${type}, dim up to ${most}, batch · heads from ${least}`;
+  const type = dtypeClassOf(dtype);
+  const [row, column] = [dimClassOf(dim), headClassOf(heads)];
+  const index = (dtypeClasses.indexOf(type) * dimClasses.length + row) * headClasses.length + column;
+  return getOrMake(described, index, () => {
+    const dtypes = type === "narrow" ? "float16 and bfloat16" : type;
+    return `${dtypes}, dim up to ${dimClasses[row]}, batch · heads from ${headClasses[column]}`;
+  });
 }

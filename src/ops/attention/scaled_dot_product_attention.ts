@@ -3,6 +3,7 @@ import { flag, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import { plainList } from "../../tensor/frozen.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { broadcastShapes, elementCount } from "../../tensor/shape.ts";
 import { hasDType, type Tensor } from "../../tensor/tensor.ts";
@@ -80,7 +81,10 @@ function isOneBatch([query, key, value]: readonly [Tensor, Tensor, Tensor]): boo
   const { rank } = query;
   if ((rank !== 3 && rank !== 4) || key.rank !== rank || value.rank !== rank) return false;
   const isShared = rank === 3 || query.shape[1] % Math.max(key.shape[1], 1) === 0;
-  return isShared && [key, value].every(({ shape }) => shape[0] === query.shape[0] && shape[1] === key.shape[1]);
+  const [[batch], [keyBatch, keyHeads], [valueBatch, valueHeads]] = [query.shape, key.shape, value.shape].map(
+    plainList,
+  );
+  return isShared && keyBatch === batch && valueBatch === batch && valueHeads === keyHeads;
 }
 
 /** Returns the shape of the scores without the batch. */

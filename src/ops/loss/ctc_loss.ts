@@ -24,15 +24,14 @@ import { composedGradients } from "../gradient/composed_gradients.ts";
 import { gatherAlong } from "../indexing/adjoint.ts";
 import { anIndex, type IndexDType } from "../indexing/indices.ts";
 import { cat } from "../join/cat.ts";
-import { mean } from "../reduction/mean.ts";
-import { sum } from "../reduction/sum.ts";
 import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, select } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
-import { ctcBackward, ctcForward } from "./ctc_primitives.ts";
+import { type CtcFinish, ctcBackward, ctcForward } from "./ctc_primitives.ts";
 import { checkFloats, type LossOptions, reductionParameter } from "./options.ts";
+import { reduced } from "./reduced.ts";
 
 /** Options of {@link ctcLoss}. */
 export interface CtcLossOptions extends LossOptions {
@@ -88,8 +87,8 @@ export function ctcLoss(...values: unknown[]): Tensor {
   return underName("ctcLoss", () =>
     tidy(() => {
       const wide = toDType(batched, accumulationDType(batched.dtype));
-      const losses = zeroed(lossesOf(wide, labels), zeroInfinity);
-      const result = toDType(reduced(losses, labels, reduction), logProbs.dtype);
+      const finish = { isMean: reduction === "mean", infinite: zeroInfinity ? 0 : Infinity };
+      const result = toDType(reduced(lossesOf(wide, labels, finish), reduction), logProbs.dtype);
       return reduction === "none" && logProbs.rank === 2 ? reshape(result, []) : result;
     }),
   );
@@ -145,14 +144,14 @@ function labelsOf(
   const { blank } = given;
   if (!Number.isInteger(blank) || blank < 0 || blank >= classes)
     throw new ArgumentError("ctcLoss", "invalidClass", `expected blank to be from 0 to ${classes - 1}, got ${blank}`);
-  const values = Array.from(targets.dataSync(), Number);
+  const values = targets.dataSync();
   const width = 2 * Math.max(...counts, 0) + 1;
   const stretched = new BigInt64Array(batch * width).fill(BigInt(blank));
   let start = 0;
   for (const [at, count] of counts.entries()) {
     const from = isMatrix ? at * targets.shape[1] : start;
     for (let label = 0; label < count; label++)
-      stretched[at * width + 2 * label + 1] = BigInt(checkedLabel(values[from + label], classes));
+      stretched[at * width + 2 * label + 1] = BigInt(checkedLabel(Number(values[from + label]), classes));
     start += count;
   }
   return { classes: stretched, width, times, counts };
@@ -182,24 +181,19 @@ const NEVER = -1e30;
 const INFINITE = 1e29;
 
 /** Computes −log p of each batch element. */
-function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
-  if (firstBackend() !== "cpu") return composedLosses(logProbs, labels);
+function lossesOf(logProbs: Tensor, labels: Labels, finish: CtcFinish): Tensor {
+  const composed = (x: Tensor): Tensor => finished(composedLosses(x, labels), labels, finish);
+  if (firstBackend() !== "cpu") return composed(logProbs);
   const { classes, width, times, counts } = labels;
   const batch = times.length;
   const states = tensor(classes, { shape: [batch, width] });
   const lengths = tensor(BigInt64Array.from([...times, ...counts], BigInt), { shape: [2, batch] });
-  const { losses, alphas, totals } = ctcForward(logProbs, states, lengths);
-  record(
-    "ctcLoss",
-    [logProbs],
-    [losses],
-    [logProbs, states, lengths, alphas, totals],
-    ([gradient], [savedLogProbs, savedStates, savedLengths, savedAlphas, savedTotals], needs) => {
-      if (isGradEnabled())
-        return composedGradients(([x]) => composedLosses(x, labels), [savedLogProbs], needs, gradient);
-      const forward = { alphas: savedAlphas, totals: savedTotals };
-      return [ctcBackward(savedLogProbs, savedStates, savedLengths, forward, contiguous(gradient))];
-    },
+  const { losses, alphas, totals } = ctcForward(logProbs, states, lengths, finish);
+  const save = [logProbs, states, lengths, alphas, totals];
+  record("ctcLoss", [logProbs], [losses], save, ([gradient], saved, needs) =>
+    isGradEnabled()
+      ? composedGradients(([x]) => composed(x), [saved[0]], needs, gradient)
+      : [ctcBackward([...saved, contiguous(gradient)], finish)],
   );
   return losses;
 }
@@ -247,15 +241,10 @@ function skipsOf(classes: BigInt64Array, batch: number, width: number): Tensor<"
   return reshape(tensor(skips), [batch, width]);
 }
 
-const zeroed = (losses: Tensor, zeroInfinity: boolean): Tensor =>
-  where(gt(losses, INFINITE), zeroInfinity ? 0 : Infinity, losses);
-
-function reduced(losses: Tensor, { counts }: Labels, reduction: "none" | "sum" | "mean"): Tensor {
-  if (reduction === "none") return losses;
-  if (reduction === "sum") return sum(losses);
-  const labels = tensor(
-    Float64Array.from(counts, (count) => Math.max(count, 1)),
-    { dtype: losses.dtype },
-  );
-  return mean(div(losses, labels));
+/** Replaces infinite losses, and divides by the numbers of labels. */
+function finished(losses: Tensor, { counts }: Labels, { isMean, infinite }: CtcFinish): Tensor {
+  const replaced = where(gt(losses, INFINITE), infinite, losses);
+  if (!isMean) return replaced;
+  const labels = Float64Array.from(counts, (count) => Math.max(count, 1));
+  return div(replaced, tensor(labels, { dtype: losses.dtype }));
 }

@@ -5,29 +5,30 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { execute, executeMany } from "../../backend/dispatch.ts";
-import { array, dtype, whole } from "../../backend/fields.ts";
+import { array, dtype, flag, real, whole } from "../../backend/fields.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 const fields = { dtype, times: whole, batch: whole, classes: whole, width: whole };
-const ctcCall = cpuCall("ctc", { ...fields, offsets: array(whole, 6), strides: array(whole, 3) }, [
-  "logProbs",
-  "states",
-  "lengths",
-  "alphas",
-  "totals",
-  "losses",
-]);
-const ctcGradientCall = cpuCall("ctcGradient", { ...fields, offsets: array(whole, 7), strides: array(whole, 3) }, [
-  "logProbs",
-  "states",
-  "lengths",
-  "alphas",
-  "totals",
-  "gradient",
-  "output",
-]);
+const ctcCall = cpuCall(
+  "ctc",
+  { ...fields, isMean: flag, infinite: real, offsets: array(whole, 6), strides: array(whole, 3) },
+  ["logProbs", "states", "lengths", "alphas", "totals", "losses"],
+);
+const ctcGradientCall = cpuCall(
+  "ctcGradient",
+  { ...fields, isMean: flag, offsets: array(whole, 7), strides: array(whole, 3) },
+  ["logProbs", "states", "lengths", "alphas", "totals", "gradient", "output"],
+);
+
+/** How losses are finished. */
+export interface CtcFinish {
+  /** Whether each loss is divided by its number of labels. */
+  readonly isMean: boolean;
+  /** The loss of impossible labels, which has no gradient: ∞ or 0. */
+  readonly infinite: number;
+}
 
 function blockOf(operands: readonly Tensor[]) {
   const [logProbs, states] = tupleOf(operands, 2);
@@ -43,26 +44,26 @@ function blockOf(operands: readonly Tensor[]) {
   };
 }
 
-const ctcCpu: Implementation<undefined> = {
-  run({ operation, inputs, outputs }) {
+const ctcCpu: Implementation<CtcFinish> = {
+  run({ operation, inputs, outputs, attributes }) {
     const operands = [...inputs, ...outputs];
-    ctcCall(operation, blockOf(operands), operands);
+    ctcCall(operation, { ...blockOf(operands), ...attributes }, operands);
   },
 };
-const ctcGradientCpu: Implementation<undefined> = {
-  run({ operation, inputs, outputs }) {
+const ctcGradientCpu: Implementation<CtcFinish> = {
+  run({ operation, inputs, outputs, attributes: { isMean } }) {
     const operands = [...inputs, ...outputs];
-    ctcGradientCall(operation, blockOf(operands), operands);
+    ctcGradientCall(operation, { ...blockOf(operands), isMean }, operands);
   },
 };
 
 const elsewhere = { missing: "ctcLoss is composed of other operations on this backend" } as const;
-const ctcPrimitive = definePrimitive({
+const ctcPrimitive = definePrimitive<CtcFinish>({
   name: "ctc",
   family: "loss",
   implementations: { metal: elsewhere, cpu: ctcCpu, reference: elsewhere },
 });
-const ctcGradientPrimitive = definePrimitive({
+const ctcGradientPrimitive = definePrimitive<CtcFinish>({
   name: "ctcGradient",
   family: "loss",
   implementations: { metal: elsewhere, cpu: ctcGradientCpu, reference: elsewhere },
@@ -72,7 +73,7 @@ const ctcGradientPrimitive = definePrimitive({
 export interface CtcForward {
   readonly alphas: Tensor;
   readonly totals: Tensor;
-  /** [batch]; above 1e29 if the labels are impossible. */
+  /** [batch] */
   readonly losses: Tensor;
 }
 
@@ -83,30 +84,23 @@ export interface CtcForward {
  * @param states int64 [batch, width]: the class of each label, interleaved with blanks
  * @param lengths int64 [2, batch]: the time steps and the number of labels of each batch element
  */
-export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): CtcForward {
+export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor, finish: CtcFinish): CtcForward {
   const [times, batch] = tupleOf(logProbs.shape, 2);
   const specs = [
     { shape: [batch, times, states.shape[1]], dtype: logProbs.dtype },
     { shape: [batch, times + 1], dtype: "float64" },
     { shape: [batch], dtype: logProbs.dtype },
   ] as const;
-  const [alphas, totals, losses] = executeMany(ctcPrimitive, [logProbs, states, lengths], specs, undefined, "ctcLoss");
+  const [alphas, totals, losses] = executeMany(ctcPrimitive, [logProbs, states, lengths], specs, finish, "ctcLoss");
   return { alphas, totals, losses };
 }
 
-/** Computes the gradient of logProbs from the gradient of the losses, which must be contiguous. It is not recorded. */
-export const ctcBackward = (
-  logProbs: Tensor,
-  states: Tensor,
-  lengths: Tensor,
-  { alphas, totals }: Omit<CtcForward, "losses">,
-  gradient: Tensor,
-): Tensor =>
-  execute(
-    ctcGradientPrimitive,
-    [logProbs, states, lengths, alphas, totals, gradient],
-    logProbs.shape,
-    logProbs.dtype,
-    undefined,
-    "ctcLoss",
-  );
+/**
+ * Computes the gradient of logProbs, without recording it.
+ *
+ * @param operands the inputs of {@link ctcForward}, alphas and totals, and the gradient of the losses, contiguous
+ */
+export function ctcBackward(operands: readonly Tensor[], finish: CtcFinish): Tensor {
+  const [{ shape, dtype: type }] = tupleOf(operands, 1);
+  return execute(ctcGradientPrimitive, operands, shape, type, finish, "ctcLoss");
+}

@@ -123,8 +123,10 @@ function sizesOf(equation: string, terms: readonly Labeled[]): Sizes {
 }
 
 /** Drops axes of size 1 whose label has a different size elsewhere: they broadcast. */
-function withoutBroadcasts({ tensor, labels }: Term, sizes: Sizes): Term {
+function withoutBroadcasts(term: Term, sizes: Sizes): Term {
+  const { tensor, labels } = term;
   const stays = labels.map((label, axis) => tensor.shape[axis] === sizes.get(label));
+  if (stays.every(Boolean)) return term;
   return {
     tensor: reshape(
       tensor,
@@ -136,6 +138,7 @@ function withoutBroadcasts({ tensor, labels }: Term, sizes: Sizes): Term {
 
 /** The pair of terms whose product takes the fewest multiplications; the first of equally cheap pairs. */
 function cheapestPair(terms: readonly Labeled[], sizes: Sizes): [number, number] {
+  if (terms.length === 2) return [0, 1];
   const pairs = terms.flatMap((_, first) =>
     terms.slice(first + 1).map((_, offset) => [first, first + 1 + offset] as const),
   );

@@ -1,4 +1,5 @@
 /** Parser for equations of `einsum`: the labels of each operand's axes and of the result's. */
+import { getOrMake } from "../../core/collections.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
@@ -21,6 +22,10 @@ interface Term {
   readonly after: readonly string[];
 }
 
+const MOST_PARSED = 256;
+/** Parsed equations by text and ranks: parsing takes longer than a small product. */
+const parsed = new Map<string, Equation>();
+
 /**
  * Parses an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and
  * then the letters that occur once, in alphabetical order, capitals first.
@@ -29,6 +34,13 @@ interface Term {
  * @throws {ShapeError} if a rank differs from the number of letters.
  */
 export function parseEquation(equation: string, operands: readonly Tensor[]): Equation {
+  if (parsed.size > MOST_PARSED) parsed.clear();
+  return getOrMake(parsed, `${equation} ${operands.map(({ rank }) => rank).join(" ")}`, () =>
+    parse(equation, operands),
+  );
+}
+
+function parse(equation: string, operands: readonly Tensor[]): Equation {
   const text = equation.replaceAll(" ", "");
   const [left, right, ...more] = text.split("->");
   if (more.length > 0) fail(equation, "it has more than one ->");

@@ -1,13 +1,14 @@
 import type { Implementation, OperationCall } from "../../backend/backend.ts";
-import { tupleOf } from "../../core/tuples.ts";
 import { plainList } from "../../tensor/frozen.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matmulCall, type ProductScale } from "./primitive.ts";
 import { fieldsOf, matricesOf, problemOf } from "./problem.ts";
 
 export const productCpu: Implementation<ProductScale> = {
   run(call) {
-    if (call.outputs[0].rank === 2) {
-      single(call);
+    const { rank } = call.outputs[0];
+    if (rank === 2 || (rank === 3 && isBatch(call.inputs))) {
+      direct(call, rank - 2);
       return;
     }
     const problem = problemOf(call);
@@ -23,25 +24,43 @@ export const productCpu: Implementation<ProductScale> = {
   },
 };
 
+/** Whether both operands have an axis of matrices, and those of b differ: otherwise matrices may merge. */
+function isBatch([a, b]: readonly Tensor[]): boolean {
+  if (a.rank !== 3 || b.rank !== 3 || plainList(b.strides)[0] === 0) return false;
+  return plainList(b.shape)[0] !== 1 || plainList(a.shape)[0] === 1;
+}
+
 const noBatch = { shape: [], strides: [[], [], [], []] };
 
-/** Multiplies two matrices. Computing a batch layout would cost as much time as the product of a matrix of 32 rows. */
-function single({ operation, inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>): void {
+/**
+ * Multiplies two matrices, or the matrices along one axis. Computing the layout of any other batch takes as much time
+ * as the product of a matrix of 32 rows.
+ *
+ * @param lead the number of axes before the matrices: 0 or 1
+ */
+function direct(
+  { operation, inputs: [a, b, input], outputs: [out], attributes }: OperationCall<ProductScale>,
+  lead: number,
+): void {
   const operands = [a, b, input ?? out, out];
   const [first, second, addend, result] = operands.map(({ strides }) => plainList(strides));
-  const [m, n] = tupleOf(plainList(out.shape), 2);
+  const shape = plainList(out.shape);
+  const [row, column] = [lead, lead + 1];
   const values = {
-    m,
-    n,
-    k: plainList(a.shape)[1],
+    m: shape[row],
+    n: shape[column],
+    k: plainList(a.shape)[column],
     hasInput: input !== undefined,
     dtype: out.dtype,
     alpha: attributes.alpha,
     beta: attributes.beta,
-    rowStrides: [first[0], second[0], addend[0], result[0]],
-    columnStrides: [first[1], second[1], addend[1], result[1]],
+    rowStrides: [first[row], second[row], addend[row], result[row]],
+    columnStrides: [first[column], second[column], addend[column], result[column]],
     offsets: [a.offset, b.offset, operands[2].offset, out.offset],
-    batch: noBatch,
+    batch: lead === 0 ? noBatch : { shape: [shape[0]], strides: operands.map(firstStride) },
   };
   matmulCall(operation, values, operands);
 }
+
+/** Returns the stride between matrices; 0 if one is repeated. */
+const firstStride = ({ shape, strides }: Tensor): number[] => [plainList(shape)[0] === 1 ? 0 : plainList(strides)[0]];

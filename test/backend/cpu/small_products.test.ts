@@ -60,6 +60,17 @@ describe.each([...Array(6).keys()])("small products are correct, seed %d", (seed
     }
   });
 
+  test("few sums of adjacent numbers are correct", () => {
+    const random = new Random(300 + seed);
+    for (let count = 0; count < repeats({ usual: 30, all: 150 }); count++) {
+      const sizes = [random.integer(1, 14), random.integer(1, 8), Math.floor(600 ** random.next())] as const;
+      const result = nth<Layout>(resultLayouts, random.integer(0, resultLayouts.length - 1));
+      const batchShape = random.next() < 0.5 ? [] : [random.integer(1, 5)];
+      const given = randomCase(nth(dtypes, random.integer(0, 1)), sizes, ["rows", "columns", result], batchShape);
+      expectRight(given, describeCase(given));
+    }
+  });
+
   test("batches of small products are correct", () => {
     const random = new Random(200 + seed);
     for (let count = 0; count < repeats({ usual: 15, all: 60 }); count++) {

@@ -5,8 +5,10 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import { Random } from "../../ops/samples.ts";
 import { multiply } from "../../support/cpu-matmul.ts";
 import { elementTypes } from "../../support/elements.ts";
+import { repeats } from "../../support/repeats.ts";
 
 const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
@@ -149,6 +151,34 @@ describe.each(isas)("products of two-byte floats are correct with %s", (isa) => 
         const expected = Array.from({ length: m * n }, (_, at) => sumOf(Math.floor(at / n), at % n) + 0);
         expect(valuesOf(dtype, out).map((value) => value + 0)).toEqual(expected);
       }
+  });
+
+  test.each(["bfloat16", "float16"] as const)("%s: columns of b may be at any distance and offset", (dtype) => {
+    configure(native, "isa", isa);
+    const type = elementTypes[dtype];
+    const random = new Random(41);
+    const right = (step: number, column: number) => ((step * 5 + column * 3) % 7) - 3;
+    for (let draw = 0; draw < repeats({ usual: 12, all: 60 }); draw++) {
+      // up to three blocks of copied columns, and whole panels with a part
+      const [m, n, k] = [random.integer(33, 40), random.integer(33, 70), random.integer(33, 600)];
+      const [columnStride, offset] = [k + random.integer(0, 3), random.integer(0, 3)];
+      const b = type.make(n * columnStride + offset);
+      for (let at = 0; at < b.length; at++) type.write(b, at, Number.NaN); // gaps between columns are never read
+      for (let column = 0; column < n; column++)
+        for (let step = 0; step < k; step++) type.write(b, offset + column * columnStride + step, right(step, column));
+      const a = type.make(m * k);
+      for (let at = 0; at < a.length; at++) type.write(a, at, cycle(Math.floor(at / k), at % k));
+      const out = type.make(m * n);
+      const rows = (storage: NodeJS.TypedArray, stride: number) =>
+        ({ storage, offset: 0, rowStride: stride, columnStride: 1, batchStrides: [] }) as const;
+      const columns = { storage: b, offset, rowStride: 1, columnStride, batchStrides: [] };
+      multiply({ dtype, m, n, k, alpha: 1, batchShape: [], a: rows(a, k), b: columns, out: rows(out, n) });
+      const bits = product(dtype, [m, n, k], cycle, right); // the same numbers in rows
+      expect([m, n, k, columnStride, offset, valuesOf(dtype, out)]).toEqual([
+        ...[m, n, k, columnStride, offset],
+        valuesOf(dtype, bits),
+      ]);
+    }
   });
 
   test("values too large for a dtype become infinity", () => {

@@ -104,6 +104,24 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
     }),
   );
 
+  test.each(dtypes.map((dtype) => [dtype] as const))("the mean is of losses per label: %s", (dtype) =>
+    on(() => {
+      const x = leaf(dtype);
+      const mean = ctcLoss(x, ...given());
+      const divisors = elements.map(({ labels }) => batch * Math.max(labels.length, 1));
+      close(list(mean), [expected.reduce((total, { loss }, at) => total + loss / divisors[at], 0)], dtype);
+      const wanted = Array.from({ length: times }, (_, time) =>
+        expected.flatMap(({ shares }, at) =>
+          Array.from({ length: classes }, (_own, own) => -(shares[time]?.[own] ?? 0) / divisors[at]),
+        ),
+      ).flat();
+      for (const createGraph of [false, true]) {
+        const [gradient] = grad([mean], [x], { createGraph, retainGraph: true });
+        close(list(gradient), wanted, dtype);
+      }
+    }),
+  );
+
   test("ctcLoss has gradients of gradients", () =>
     on(() => {
       const dtype = dtypes.at(-1)!;
@@ -142,6 +160,12 @@ describe.each(tested)("ctcLoss on %s", (backend) => {
       expect(list(zeroed)).toEqual([0, 1]);
       const [gradient] = grad([sum(zeroed) as Tensor], [x]);
       expect(list(gradient).map((own) => own + 0)).toEqual([0, 0, 0, -1, 0, 0, 0, 0]);
+      for (const zeroInfinity of [false, true]) {
+        const mean = ctcLoss(x, tensor([1n, 1n, 1n, 0n], { shape: [2, 2] }), [2, 1], [2, 1], { zeroInfinity });
+        expect(mean.item()).toBe(zeroInfinity ? 0.5 : Infinity);
+        const [ofMean] = grad([mean], [x]);
+        expect(list(ofMean).map((own) => own + 0)).toEqual([0, 0, 0, -0.5, 0, 0, 0, 0]);
+      }
       // the blank has no probability at the second time: only paths that end with the label count
       const [own] = list(of([1n, 0n, 1n, 0n], [1, 1], false));
       expect(Math.abs(own + Math.log(Math.exp(-2) + Math.exp(-3)))).toBeLessThan(1e-6);

@@ -176,8 +176,23 @@ const outerRow: OperationRow = {
 };
 
 const aliases: readonly OperationRow[] = [
+  {
+    ...matmulRow,
+    name: "matmul_repeated",
+    compute: ([a, b]) => matmul(a, b),
+    samples: [matrices([1, 5, 7], [3, 7, 4]), matrices([3, 5, 7], [1, 7, 4], "offset"), matrices([3, 1, 7], [1, 7, 4])],
+  },
   { ...matmulRow, name: "mm", compute: ([a, b]) => mm(a, b), samples: [matrices([5, 7], [7, 3], "transposed")] },
-  { ...matmulRow, name: "bmm", compute: ([a, b]) => bmm(a, b), samples: [matrices([2, 5, 7], [2, 7, 3], "strided")] },
+  {
+    ...matmulRow,
+    name: "bmm",
+    compute: ([a, b]) => bmm(a, b),
+    samples: [
+      ...layouts.map((layout) => matrices([2, 5, 7], [2, 7, 3], layout, layout)),
+      matrices([1, 5, 7], [1, 7, 3], "strided"),
+      matrices([3, 1, 7], [3, 7, 2], "transposed"),
+    ],
+  },
   { ...matmulRow, name: "dot", compute: ([a, b]) => dot(a, b), samples: vectors.slice(0, 4) },
 ];
 
