@@ -206,7 +206,8 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     expect(kernels.filter((kernel) => /^(fragments|tiled)/.test(kernel))).toEqual([name]);
   });
 
-  test.each([[44, 42], [42], [1, 42], [44, 1]])("an input of %p is scaled and added on an NVIDIA GPU", (...shape) => {
+  const shapes = [[44, 42], [42], [1, 42], [44, 1]].map((shape) => ({ shape }));
+  test.each(shapes)("an input of $shape is scaled and added on an NVIDIA GPU", ({ shape }) => {
     const random = new Random(7);
     const [input, a, b] = [shape, [44, 18], [18, 42]].map((each) =>
       place(makeBlock({ shape: each }, "float16", random), "contiguous", "metal", random),
