@@ -71,6 +71,12 @@ const following = repeats({ usual: 16, all: 64 });
 const followingUncached = repeats({ usual: 6, all: 64 }); // the time is quadratic
 const followingInBatch = repeats({ usual: 6, all: 16 });
 
+/**
+ * Architectures whose cached tokens beyond the context of a dynamic rotation differ from those of `transformers`. The
+ * cause is not known yet.
+ */
+const differsBeyondContext: readonly ArchitectureName[] = ["lfm2_moe", "olmo3"];
+
 const models = Object.entries(drawn).flatMap(([name, all]) =>
   all.map((own, index) => [`${name} ${index}`, name as ArchitectureName, own, `${name}.${index}`] as const),
 );
@@ -111,10 +117,11 @@ describe.each(models)("a drawn model: %s", (title, name, { seed, short, config, 
   test.each(ways.filter(([, useCache]) => useCache || isFirst))(
     "%d tokens equal those of transformers, with a cache: %p",
     (count, useCache) => {
-      // where a rotation depends on the length, cached keys keep an earlier one
-      const tokens = (!useCache && answers[`${key}.uncached`]) || answer("greedy");
-      const want = numbers(tokens).slice(0, count);
-      expect(greedy(model, answer("tokens"), count, { useCache })).toEqual([want]);
+      // where a rotation depends on the length, cached keys keep an earlier one; 24 tokens cross the context
+      const uncached = answers[`${key}.uncached`] as Tensor | undefined;
+      const some = uncached && !differsBeyondContext.includes(name) ? Math.max(count, 24) : count;
+      const want = numbers((!useCache && uncached) || answer("greedy")).slice(0, some);
+      expect(greedy(model, answer("tokens"), some, { useCache })).toEqual([want]);
     },
   );
 
