@@ -161,7 +161,8 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
     const layer = layerOf(row, own, index);
     return row.parts?.(own, index, layer) ?? layer;
   });
-  const contextLength = stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope);
+  const isDynamic = ({ attention }: LayerDescription) => attention.rope?.scaling?.type === "dynamic";
+  const contextLength = stretched(config.whole("max_position_embeddings"), layers.find(isDynamic)?.attention.rope);
   return {
     architecture,
     vocabularySize: config.whole("vocab_size"),
