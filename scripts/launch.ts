@@ -97,7 +97,9 @@ const commands: Readonly<Record<string, Entry>> = {
   },
   fixtures: {
     load: async () => (await import("./fixtures/make.ts")).makeFixtures,
-    meaning: "writes the results of PyTorch in test/fixtures again",
+    meaning:
+      "[--seed 7] [names]: writes the results of PyTorch in test/fixtures again, or only those of scripts with these " +
+      "names; --seed draws other cases than the committed ones",
   },
 };
 

@@ -1,11 +1,11 @@
-/** Compares language models that embed texts with `transformers`: scripts/fixtures/models/sentences.py. */
+/** Compares models that embed texts with `transformers`: scripts/fixtures/models/sentences.py. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { io, nn, noGrad, tensor } from "../../../src/index.ts";
 import { Encoder } from "../../../src/nn/models/encoder/encoder.ts";
-import { type ArchitectureName, rowOf } from "../../../src/nn/models/loading/architectures.ts";
+import { type ArchitectureName, architectures, rowOf } from "../../../src/nn/models/loading/architectures.ts";
 import { testFolder } from "../../support/folder.ts";
 import { writeHashed } from "../models/loading/oracle.ts";
 import { errorOf, hashed } from "../models/weights.ts";
@@ -16,9 +16,12 @@ interface Dense {
   readonly bias: boolean;
 }
 interface Model {
-  readonly config: { readonly model_type: ArchitectureName };
-  readonly pooling: string;
+  readonly config: { readonly model_type: string };
+  readonly pooling: object;
   readonly dense: readonly Dense[];
+  readonly normalize: boolean;
+  /** The number of elements of a vector; null for all. */
+  readonly truncate: number | null;
   readonly shapes: Readonly<Record<string, number[]>>;
   readonly texts: readonly number[][];
 }
@@ -29,7 +32,8 @@ const answers = io.loadSafetensors(`${fixture}.safetensors`);
 const folder = testFolder("sentences");
 
 /** Writes a folder in the format of sentence-transformers. */
-async function written(seed: string, { config, pooling, dense, shapes }: Model): Promise<string> {
+async function written(seed: string, model: Model): Promise<string> {
+  const { config, pooling, dense, normalize, truncate, shapes } = model;
   const path = folder.file(seed.replace(" ", "."));
   const json = (place: string, contents: unknown) => {
     mkdirSync(join(path, place, ".."), { recursive: true });
@@ -41,13 +45,18 @@ async function written(seed: string, { config, pooling, dense, shapes }: Model):
     { path: "", type: type("Transformer") },
     { path: "1_Pooling", type: type("Pooling") },
     ...steps,
-    { path: "9_Normalize", type: type("Normalize") },
+    ...(normalize ? [{ path: "9_Normalize", type: type("Normalize") }] : []),
   ];
   json("config.json", config);
   json("modules.json", modules);
-  json("1_Pooling/config.json", { pooling_mode: pooling });
-  json("config_sentence_transformers.json", { prompts: { query: "task: search result | query: " } });
-  await writeHashed(path, shapes, rowOf(config.model_type).normsFromOne === true, `${seed}.`);
+  json("1_Pooling/config.json", pooling);
+  json("config_sentence_transformers.json", {
+    prompts: { query: "task: search result | query: " },
+    truncate_dim: truncate,
+  });
+  const modelType = config.model_type;
+  const isFromOne = modelType in architectures && rowOf(modelType as ArchitectureName).normsFromOne === true;
+  await writeHashed(path, shapes, isFromOne, `${seed.trim()}.`);
   for (const [at, layer] of dense.entries()) {
     json(`${at + 2}_Dense/config.json`, layer);
     const { in_features: inputs, out_features: outputs, bias } = layer;
@@ -59,7 +68,7 @@ async function written(seed: string, { config, pooling, dense, shapes }: Model):
   return path;
 }
 
-describe.each(Object.entries(models))("vectors of sentences by the decoder %s", (seed, own) => {
+describe.each(Object.entries(models))("vectors of sentences by %s", (seed, own) => {
   test("texts of different lengths have the same vectors in batches and alone", async () => {
     const { model } = await nn.loadModel<nn.Encoder>(await written(seed, own), { dtype: "float32" });
     expect(model).toBeInstanceOf(Encoder);

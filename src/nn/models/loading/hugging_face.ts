@@ -168,9 +168,10 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
     const layer = layerOf(row, own, index);
     return row.parts?.(own, index, layer) ?? layer;
   });
+  const isDynamic = ({ attention }: LayerDescription) => attention.rope?.scaling?.type === "dynamic";
   // within the best `index_topk` tokens, GLM-5's sparse attention is attention to all tokens
   const contextLength = Math.min(
-    stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope),
+    stretched(config.whole("max_position_embeddings"), layers.find(isDynamic)?.attention.rope),
     config.wholeIfAny("index_topk") ?? Infinity,
   );
   return {

@@ -22,13 +22,13 @@ import { testFolder } from "../../../support/folder.ts";
 import { repeats } from "../../../support/repeats.ts";
 import { seed } from "../../../support/some.ts";
 import { errorOf, writeHashed } from "./oracle.ts";
-import { answers, families } from "./rows_of.ts";
+import { answers, drawn } from "./rows_of.ts";
 
 type Weights = Readonly<Record<string, Tensor>>;
 type Config = Readonly<Record<string, unknown>>;
 
 const folder = testFolder("awkward-rows");
-const names = Object.keys(families) as ArchitectureName[];
+const names = Object.keys(drawn) as ArchitectureName[];
 const CLOSE = 1e-5;
 
 class Draws {
@@ -118,8 +118,8 @@ const configChanges: Readonly<Record<string, (config: Config, name: Architecture
 };
 
 describe.each(names.map((name, at) => [name, at] as const))("awkward folders of %s", (name, at) => {
-  const { seed: own, config, shapes } = families[name].drawn[0]!;
-  const [tokens, logits] = ["tokens", "logits"].map((part) => answers[`${name}.drawn.0.${part}`]!);
+  const { key, seed: own, config, shapes } = drawn[name][0]!;
+  const [tokens, logits] = ["tokens", "logits"].map((part) => answers[`${key}.${part}`]!);
   const usual = folder.file(`usual-${name}`);
   let given: Weights;
 
@@ -189,7 +189,7 @@ const methods: Readonly<Record<string, object>> = {
 test.each(Object.entries(methods))("weights quantized by %s are rejected with advice", async (method, settings) => {
   const path = folder.file(method);
   mkdirSync(path);
-  const { seed: own, config, shapes } = families.apertus.drawn[0]!;
+  const { seed: own, config, shapes } = drawn.apertus[0]!;
   write(path, "config.json", { ...config, quantization_config: { quant_method: method, ...settings } });
   await writeHashed(path, shapes, false, `${own}.`);
   const error = await nn.loadModel(path).catch((cause: unknown) => cause);
@@ -201,7 +201,7 @@ test.each(Object.entries(methods))("weights quantized by %s are rejected with ad
 test("a head that differs from the embedding is used, as in transformers, even if the config ties them", async () => {
   const path = folder.file("untied");
   mkdirSync(path);
-  const { seed: own, config, shapes } = families.apertus.drawn.find(({ shapes }) => "lm_head.weight" in shapes)!;
+  const { seed: own, config, shapes } = drawn.apertus.find(({ shapes }) => "lm_head.weight" in shapes)!;
   await writeHashed(path, shapes, false, `${own}.`);
   const write2 = (tied: boolean) => write(path, "config.json", { ...config, tie_word_embeddings: tied });
   const logits: Tensor[] = [];
@@ -228,7 +228,7 @@ test("the error for a config without model_type says what to add", async () => {
 test("tokens that end texts may be in the text part's config, or a list", async () => {
   const path = folder.file("ends");
   mkdirSync(path);
-  const { seed: own, config, shapes } = families.gemma4_text.drawn[0]!;
+  const { seed: own, config, shapes } = drawn.gemma4_text[0]!;
   await writeHashed(path, shapes, false, `${own}.`);
   const text = { ...config, eos_token_id: [7, 8], bos_token_id: 2 };
   write(path, "config.json", {
