@@ -197,8 +197,8 @@ private:
 // Copies adjacent elements. Short parts are copied inline, 16 bytes at a time; the last step may overlap the one
 // before.
 template <class T> void copy_adjacent(const T *from, T *to, int64_t count) {
-  constexpr int64_t step = 16 / int64_t(sizeof(T));
-  if (count > tuning::copy::short_part_bytes / int64_t(sizeof(T))) return void(std::memcpy(to, from, size_t(count) * sizeof(T)));
+  constexpr int64_t step = 16 / int64_t(sizeof(T)), short_part = tuning::copy::short_part_bytes / int64_t(sizeof(T));
+  if (count > short_part) return void(std::memcpy(to, from, size_t(count) * sizeof(T)));
   if (count < step) {
     for (int64_t i = 0; i < count; i++) to[i] = from[i];
     return;
