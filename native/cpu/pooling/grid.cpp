@@ -16,6 +16,7 @@ namespace {
 
 using namespace tuning::pooling;
 
+ORCHARD_EXPORT_NAMES(GridMode)
 ORCHARD_EXPORT_NAMES(GridBorder)
 
 // Places of a task that samples interleaved channels, which takes about 20 µs, and numbers of images that are
@@ -32,10 +33,10 @@ template <class T> struct Problem {
 
   template <class Block>
   explicit Problem(const Block &block)
-      : sampling{block.border, block.is_nearest, block.aligns_corners, block.channels,
-                 block.height, block.width,      block.places},
+      : sampling{block.mode,   block.border, block.aligns_corners, block.channels,
+                 block.height, block.width,  block.places},
         batch(block.batch) {
-    const auto &[border, is_nearest, aligns_corners, channels, height, width, places] = sampling;
+    const auto &[mode, border, aligns_corners, channels, height, width, places] = sampling;
     if (batch < 0 || channels < 0 || places < 0 || height < 1 || width < 1)
       fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected images with elements");
     pixels = scratch_product({height, width}), image = scratch_product({channels, pixels});
@@ -62,7 +63,8 @@ template <class T> void sample_singly(const Problem<T> &problem, int64_t first, 
   const auto compute = orchard::grid_samplers().places[Problem<T>::kernel];
   GridSampling sampling = problem.sampling;
   sampling.channels -= first;
-  const int64_t all = sampling.places, grain = std::max<int64_t>(1, grid_steps / (16 + 4 * sampling.channels));
+  const int64_t all = sampling.places, steps = sampling.taps() * sampling.taps() * (4 + sampling.channels);
+  const int64_t grain = std::max<int64_t>(1, grid_steps / steps);
   parallel_for(problem.batch * all, grain, [&](int64_t begin, int64_t end) {
     while (begin < end) {
       const int64_t image = begin / all, place = begin % all, count = std::min(end - begin, all - place);
@@ -143,7 +145,7 @@ template <class T> void gradients(const GridSampleGradientBlock &block, const Op
   T *of_grid = block.has_grid ? operands.results<T>(4, block.offsets[4], problem.grids()) : nullptr;
   const int64_t together = kernels.channels, numbers = numbers_of_channels(problem.pixels, together);
   const int64_t blocks = (sampling.channels + together - 1) / together, places = sampling.places;
-  const bool has_slopes = of_grid && !sampling.is_nearest;
+  const bool has_slopes = of_grid && sampling.mode != GridMode::nearest;
   const int64_t tasks = problem.batch * blocks;
   Scratch<double> slopes(has_slopes ? scratch_product({tasks, places, 2}) : 0);
   ScratchSlots<T> slots(tasks, scratch_product({(of_x ? 1 : 0) + (has_slopes ? 1 : 0), numbers}));

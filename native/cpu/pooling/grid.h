@@ -10,12 +10,16 @@ namespace orchard {
 // The values outside the border: zeros, the nearest element, or mirror images.
 ORCHARD_NAMES(GridBorder, zeros, border, reflection)
 
+// The interpolation between elements.
+ORCHARD_NAMES(GridMode, bilinear, nearest, bicubic)
+
 // x is [batch, channels, height, width], the grid [batch, places, 2] and the result [batch, channels, places], all
 // contiguous.
 struct GridSampleBlock {
   DTypeField dtype; // float32 or float64
+  Name<GridMode> mode;
   Name<GridBorder> border;
-  Flag is_nearest, aligns_corners;
+  Flag aligns_corners;
   Whole batch, channels, height, width, places;
   Whole offsets[3]; // x, grid, result
 };
@@ -23,17 +27,22 @@ struct GridSampleBlock {
 // The gradients of x and of the grid, from that of the result.
 struct GridSampleGradientBlock {
   DTypeField dtype; // float32 or float64
+  Name<GridMode> mode;
   Name<GridBorder> border;
-  Flag is_nearest, aligns_corners;
+  Flag aligns_corners;
   Whole batch, channels, height, width, places;
   Flag has_x, has_grid; // which gradients are computed
   Whole offsets[5];     // x, grid, gradient, and the gradients of x and of the grid
 };
 
 struct GridSampling {
+  GridMode mode;
   GridBorder border;
-  bool is_nearest, aligns_corners;
+  bool aligns_corners;
   int64_t channels, height, width, places;
+
+  // Elements along each axis that a place reads.
+  int taps() const { return mode == GridMode::nearest ? 1 : mode == GridMode::bilinear ? 2 : 4; }
 };
 
 // Samples `count` places of an image. `grid` and `out` start at the first of them; a channel of `out` has

@@ -1,6 +1,8 @@
 // Sampling by a grid, one channel after the other.
 #include "grid_taps.h"
 
+#include <cstring>
+
 namespace orchard::ORCHARD_ISA {
 namespace {
 
@@ -27,27 +29,111 @@ template <class T> void load(const Corner<T> &corner, const T *plane, int count,
 #endif
 }
 
+// Two taps along the columns. Their elements are next to each other or the same, so that one load gets both, unless
+// positions are so large that they are rounded, or lines have one element.
+template <class T> class ColumnPair {
+public:
+  void find(const Taps<T> &columns, int tap, int64_t width, int count) {
+    const Lane<T> last = Lane<T>(std::max<int64_t>(0, width - 2));
+    Lane<T> distances = 0;
+    for (int i = 0; i < count; i++) {
+      const Lane<T> left = columns.places[tap][i], right = columns.places[tap + 1][i];
+      first_[i] = std::min(std::min(left, right), last);
+      are_second_[0][i] = left - first_[i], are_second_[1][i] = right - first_[i];
+      distances |= are_second_[0][i] | are_second_[1][i];
+    }
+    is_one_load_ = width > 1 && distances <= 1;
+    width_ = width, columns_ = &columns, tap_ = tap, count_ = count;
+  }
+
+  // Loads the elements of a row of each place; 0 for those that are outside.
+  void load(const Taps<T> &rows, int row, const T *plane, T *__restrict left, T *__restrict right) const {
+    alignas(64) T pairs[2 * together];
+    if (is_one_load_) {
+      Lane<T> positions[together];
+      for (int i = 0; i < count_; i++) positions[i] = rows.places[row][i] * Lane<T>(width_) + first_[i];
+      for (int i = 0; i < count_; i++) std::memcpy(pairs + 2 * i, plane + positions[i], 2 * sizeof(T));
+    } else
+      for (int i = 0; i < count_; i++)
+        for (int side = 0; side < 2; side++) {
+          const T *line = plane + int64_t(rows.places[row][i]) * width_;
+          pairs[2 * i + (are_second_[side][i] != 0)] = line[columns_->places[tap_ + side][i]];
+        }
+    const Lane<T> *inside = rows.are_inside[row], *inside_left = columns_->are_inside[tap_];
+    const Lane<T> *inside_right = columns_->are_inside[tap_ + 1];
+    for (int i = 0; i < count_; i++) {
+      const T first = pairs[2 * i], second = pairs[2 * i + 1];
+      left[i] = inside[i] & inside_left[i] ? are_second_[0][i] ? second : first : T(0);
+      right[i] = inside[i] & inside_right[i] ? are_second_[1][i] ? second : first : T(0);
+    }
+  }
+
+private:
+  Lane<T> first_[together], are_second_[2][together];
+  const Taps<T> *columns_;
+  int64_t width_;
+  int tap_, count_;
+  bool is_one_load_;
+};
+
+template <class T> class SomePlaces {
+public:
+  SomePlaces(const GridSampling &sampling, const T *grid, int count) : count_(count) {
+    GridAxis<T>(sampling.height, sampling).find(grid + 1, count, rows_);
+    GridAxis<T>(sampling.width, sampling).find(grid, count, columns_);
+    if (sampling.mode == GridMode::nearest) nearest_ = Corner<T>(rows_, 0, columns_, 0, sampling.width, count);
+    for (int tap = 0; tap + 1 < sampling.taps(); tap += 2) pairs_[tap / 2].find(columns_, tap, sampling.width, count);
+  }
+
+  void sample_nearest(const T *plane, T *to) const {
+    T values[together];
+    load(nearest_, plane, count_, values);
+    std::copy_n(values, count_, to);
+  }
+
+  void sample_bilinear(const T *plane, T *__restrict to) const {
+    T values[4][together];
+    for (int row = 0; row < 2; row++) pairs_[0].load(rows_, row, plane, values[2 * row], values[2 * row + 1]);
+    const auto &up = rows_.weights, &across = columns_.weights;
+    for (int i = 0; i < count_; i++) {
+      T total = values[0][i] * up[0][i] * across[0][i];
+      total += values[1][i] * up[0][i] * across[1][i];
+      total += values[2][i] * up[1][i] * across[0][i];
+      to[i] = total + values[3][i] * up[1][i] * across[1][i];
+    }
+  }
+
+  void sample_bicubic(const T *plane, T *__restrict to) const {
+    T values[4][together];
+    const auto &across = columns_.weights;
+    for (int row = 0; row < 4; row++) {
+      for (int pair = 0; pair < 2; pair++)
+        pairs_[pair].load(rows_, row, plane, values[2 * pair], values[2 * pair + 1]);
+      const T *up = rows_.weights[row];
+      for (int i = 0; i < count_; i++) {
+        T line = values[0][i] * across[0][i];
+        line += values[1][i] * across[1][i], line += values[2][i] * across[2][i], line += values[3][i] * across[3][i];
+        to[i] = row == 0 ? line * up[i] : to[i] + line * up[i];
+      }
+    }
+  }
+
+private:
+  int count_;
+  Taps<T> rows_, columns_;
+  Corner<T> nearest_;
+  ColumnPair<T> pairs_[most_taps / 2];
+};
+
 template <class T> void sample_some(const GridSampling &sampling, const T *image, const T *grid, T *out, int count) {
   const int64_t pixels = sampling.height * sampling.width;
-  const Corners<T> corners(sampling, grid, count);
-  const auto &[rows, columns, at] = corners;
-  T values[4][together];
+  const SomePlaces<T> some(sampling, grid, count);
   for (int64_t channel = 0; channel < sampling.channels; channel++) {
     const T *plane = image + channel * pixels;
-    T *__restrict to = out + channel * sampling.places;
-    load(at[0][0], plane, count, values[0]);
-    if (sampling.is_nearest) {
-      std::copy_n(values[0], count, to);
-      continue;
-    }
-    load(at[0][1], plane, count, values[1]), load(at[1][0], plane, count, values[2]);
-    load(at[1][1], plane, count, values[3]);
-    for (int i = 0; i < count; i++) {
-      T total = values[0][i] * rows.weights[0][i] * columns.weights[0][i];
-      total += values[1][i] * rows.weights[0][i] * columns.weights[1][i];
-      total += values[2][i] * rows.weights[1][i] * columns.weights[0][i];
-      to[i] = total + values[3][i] * rows.weights[1][i] * columns.weights[1][i];
-    }
+    T *to = out + channel * sampling.places;
+    if (sampling.mode == GridMode::nearest) some.sample_nearest(plane, to);
+    else if (sampling.mode == GridMode::bilinear) some.sample_bilinear(plane, to);
+    else some.sample_bicubic(plane, to);
   }
 }
 

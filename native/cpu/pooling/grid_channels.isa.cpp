@@ -17,14 +17,49 @@ template <class T> void interleave_channels(const void *image, int64_t pixels, i
   interleave(static_cast<const T *>(image), pixels, channels, pixels, static_cast<T *>(planes));
 }
 
+// The 4 x 4 elements of place i.
+template <class T> struct CubicElements {
+  const T *at[4][4];
+  CubicElements(const Corners<T> &corners, int i, const T *planes) {
+    for (int row = 0; row < 4; row++)
+      for (int column = 0; column < 4; column++) at[row][column] = elements(corners.at[row][column], i, planes);
+  }
+  // Returns the sum of a row of elements, with these weights.
+  Vector<T> line(int row, int lane, const T *weights) const {
+    Vector<T> sum = load_vector(at[row][0] + lane) * weights[0];
+    for (int column = 1; column < 4; column++) sum += load_vector(at[row][column] + lane) * weights[column];
+    return sum;
+  }
+};
+
+// Copies the weights of place i.
+template <class T> inline void weights_of(const Taps<T> &taps, int i, T *to) {
+  for (int tap = 0; tap < 4; tap++) to[tap] = taps.weights[tap][i];
+}
+
+template <class T>
+void sample_cubic(const Corners<T> &corners, const T *planes, T (*out)[planes_together], int count) {
+  T up[4], across[4];
+  for (int i = 0; i < count; i++) {
+    const CubicElements<T> elements(corners, i, planes);
+    weights_of(corners.rows, i, up), weights_of(corners.columns, i, across);
+    for (int lane = 0; lane < planes_together; lane += lanes<T>) {
+      Vector<T> total = elements.line(0, lane, across) * up[0];
+      for (int row = 1; row < 4; row++) total += elements.line(row, lane, across) * up[row];
+      store_vector<T>(total, out[i] + lane);
+    }
+  }
+}
+
 // The products and sums are those of one channel (grid.isa.cpp), in the same order.
 template <class T>
 void sample_some(const GridSampling &sampling, const T *planes, const T *grid, T (*out)[planes_together], int count) {
   const Corners<T> corners(sampling, grid, count);
+  if (sampling.mode == GridMode::bicubic) return sample_cubic(corners, planes, out, count);
   const auto &[rows, columns, at] = corners;
   for (int i = 0; i < count; i++) {
     const T *first = elements(at[0][0], i, planes);
-    if (sampling.is_nearest) {
+    if (sampling.mode == GridMode::nearest) {
       std::copy_n(first, planes_together, out[i]);
       continue;
     }
@@ -66,15 +101,12 @@ template <class T> inline void add_corner(const Corner<T> &corner, int i, const 
 }
 
 template <class T>
-void add_places(const Corners<T> &corners, const T (*gradient)[planes_together], bool is_nearest, T *sums, int count) {
+void add_places(const Corners<T> &corners, const T (*gradient)[planes_together], int taps, T *sums, int count) {
   const auto &[rows, columns, at] = corners;
-  for (int i = 0; i < count; i++) {
-    if (is_nearest) add_corner(at[0][0], i, gradient[i], T(1), sums);
-    else
-      for (int row = 0; row < 2; row++)
-        for (int column = 0; column < 2; column++)
-          add_corner(at[row][column], i, gradient[i], rows.weights[row][i] * columns.weights[column][i], sums);
-  }
+  for (int i = 0; i < count; i++)
+    for (int row = 0; row < taps; row++)
+      for (int column = 0; column < taps; column++)
+        add_corner(at[row][column], i, gradient[i], rows.weights[row][i] * columns.weights[column][i], sums);
 }
 
 // Adds up the lanes of some places, in float64, and writes every second number. The order of the additions is the same
@@ -93,12 +125,32 @@ template <class T> void sum_lanes(const T (*x)[planes_together], double *to, int
   }
 }
 
-// The derivatives by column and by row of the elements at each place, times their gradients.
 template <class T>
-void find_slopes(const Corners<T> &corners, const T *planes, const T (*gradient)[planes_together], double *slopes,
-                 int count) {
+void find_cubic_slopes(const Corners<T> &corners, const T *planes, const T (*gradient)[planes_together],
+                       T (*by_column)[planes_together], T (*by_row)[planes_together], int count) {
+  T up[4], across[4], up_slopes[4], across_slopes[4];
+  for (int i = 0; i < count; i++) {
+    const CubicElements<T> elements(corners, i, planes);
+    weights_of(corners.rows, i, up), weights_of(corners.columns, i, across);
+    Cubic<T>::find_slopes(corners.rows.parts[i], up_slopes);
+    Cubic<T>::find_slopes(corners.columns.parts[i], across_slopes);
+    for (int lane = 0; lane < planes_together; lane += lanes<T>) {
+      Vector<T> of_column = elements.line(0, lane, across_slopes) * up[0];
+      Vector<T> of_row = elements.line(0, lane, across) * up_slopes[0];
+      for (int row = 1; row < 4; row++) {
+        of_column += elements.line(row, lane, across_slopes) * up[row];
+        of_row += elements.line(row, lane, across) * up_slopes[row];
+      }
+      const Vector<T> slope = load_vector(gradient[i] + lane);
+      store_vector<T>(slope * of_column, by_column[i] + lane), store_vector<T>(slope * of_row, by_row[i] + lane);
+    }
+  }
+}
+
+template <class T>
+void find_linear_slopes(const Corners<T> &corners, const T *planes, const T (*gradient)[planes_together],
+                        T (*by_column)[planes_together], T (*by_row)[planes_together], int count) {
   const auto &[rows, columns, at] = corners;
-  T by_column[together][planes_together], by_row[together][planes_together]; // lanes after `count` are not used
   for (int i = 0; i < count; i++) {
     const T *first = elements(at[0][0], i, planes), *across = elements(at[0][1], i, planes);
     const T *down = elements(at[1][0], i, planes), *both = elements(at[1][1], i, planes);
@@ -112,6 +164,15 @@ void find_slopes(const Corners<T> &corners, const T *planes, const T (*gradient)
       store_vector<T>(slope * ((c - a) * left + (d - b) * right), by_row[i] + lane);
     }
   }
+}
+
+// The derivatives by column and by row of the elements at each place, times their gradients.
+template <class T>
+void find_slopes(const Corners<T> &corners, const T *planes, const T (*gradient)[planes_together], bool is_cubic,
+                 double *slopes, int count) {
+  T by_column[together][planes_together], by_row[together][planes_together]; // lanes after `count` are not used
+  const auto find = is_cubic ? find_cubic_slopes<T> : find_linear_slopes<T>;
+  find(corners, planes, gradient, by_column, by_row, count);
   sum_lanes(by_column, slopes, count), sum_lanes(by_row, slopes + 1, count);
 }
 
@@ -124,9 +185,10 @@ template <class T> void channels_gradient(const GridSampling &sampling, const Sa
     const int count = int(std::min<int64_t>(together, sampling.places - at));
     const Corners<T> corners(sampling, grid + 2 * at, count);
     interleave(of_results + at, count, given.channels, sampling.places, gradient[0]);
-    if (sums) add_places(corners, gradient, sampling.is_nearest, sums, count);
+    if (sums) add_places(corners, gradient, sampling.taps(), sums, count);
     if (given.slopes)
-      find_slopes(corners, static_cast<const T *>(given.planes), gradient, given.slopes + 2 * at, count);
+      find_slopes(corners, static_cast<const T *>(given.planes), gradient, sampling.mode == GridMode::bicubic,
+                  given.slopes + 2 * at, count);
   }
   if (sums) deinterleave(sums, pixels, given.channels, static_cast<T *>(given.of_x), pixels, narrow<T>);
 }

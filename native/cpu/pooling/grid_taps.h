@@ -17,32 +17,47 @@ inline constexpr int together = 64; // places whose positions are computed befor
 // Integers with as many lanes as the numbers.
 template <class T> using Lane = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
-// One or two elements along an axis, for each place: their indices, whether they are inside, and their weights.
+inline constexpr int most_taps = 4;
+
+// The elements along an axis, for each place: their indices, whether they are inside, and their weights. `parts` are
+// the distances from the second element in mode bicubic.
 template <class T> struct Taps {
-  Lane<T> places[2][together], are_inside[2][together];
-  T weights[2][together];
+  Lane<T> places[most_taps][together], are_inside[most_taps][together];
+  T weights[most_taps][together], parts[together];
+};
+
+// Keys' cubic kernel with a = -3/4, at distances up to 1 and from 1 to 2, and its derivatives.
+template <class T> struct Cubic {
+  static constexpr T a = T(-0.75);
+  static T near(T x) { return ((a + 2) * x - (a + 3)) * x * x + 1; }
+  static T far(T x) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; }
+  static T near_slope(T x) { return (3 * (a + 2) * x - 2 * (a + 3)) * x; }
+  static T far_slope(T x) { return (3 * a * x - 10 * a) * x + 8 * a; }
+
+  // Computes the weights of four elements, the second of which is `part` before the position.
+  static void find_weights(T part, T *weights) {
+    weights[0] = far(part + 1), weights[1] = near(part), weights[2] = near(1 - part), weights[3] = far(2 - part);
+  }
+  // Computes the derivatives of the weights with respect to the position.
+  static void find_slopes(T part, T *slopes) {
+    slopes[0] = far_slope(part + 1), slopes[1] = near_slope(part);
+    slopes[2] = -near_slope(1 - part), slopes[3] = -far_slope(2 - part);
+  }
 };
 
 template <class T> class GridAxis {
 public:
   GridAxis(int64_t size, const GridSampling &sampling)
-      : size_(size), border_(sampling.border), is_nearest_(sampling.is_nearest),
-        aligns_corners_(sampling.aligns_corners) {}
+      : size_(size), mode_(sampling.mode), border_(sampling.border), aligns_corners_(sampling.aligns_corners) {}
 
   // Computes the taps of every second number of the grid.
   void find(const T *grid, int count, Taps<T> &taps) const {
     T at[together];
     for (int i = 0; i < count; i++) at[i] = position(grid[2 * i]);
-    if (border_ == GridBorder::reflection)
-      for (int i = 0; i < count; i++) at[i] = mirrored(at[i]);
-    const T last = T(size_ - 1);
-    if (border_ != GridBorder::zeros)
-      for (int i = 0; i < count; i++) {
-        const T below = at[i] > 0 ? at[i] : T(0); // 0 for NaN
-        at[i] = below < last ? below : last;
-      }
-    if (is_nearest_) {
-      for (int i = 0; i < count; i++) at[i] = std::nearbyint(at[i]);
+    if (mode_ == GridMode::bicubic) return find_cubic(at, count, taps);
+    bound(at, count);
+    if (mode_ == GridMode::nearest) {
+      for (int i = 0; i < count; i++) at[i] = std::nearbyint(at[i]), taps.weights[0][i] = 1;
       return place(at, count, taps.places[0], taps.are_inside[0]);
     }
     T first[together];
@@ -60,8 +75,8 @@ public:
   void find_slopes(const T *grid, int count, T *slopes) const {
     const T scale = T(aligns_corners_ ? double(size_ - 1) / 2 : double(size_) / 2), last = T(size_ - 1);
     for (int i = 0; i < count; i++) {
-      slopes[i] = is_nearest_ ? T(0) : scale;
-      if (is_nearest_ || border_ == GridBorder::zeros) continue;
+      slopes[i] = mode_ == GridMode::nearest ? T(0) : scale;
+      if (mode_ != GridMode::bilinear || border_ == GridBorder::zeros) continue;
       T at = position(grid[2 * i]);
       if (border_ == GridBorder::reflection) {
         const T low = aligns_corners_ ? 0 : T(-0.5);
@@ -95,6 +110,36 @@ private:
     return span == 0 ? at * 0 : turns ? span + low - beyond : beyond + low;
   }
 
+  // Moves positions inside the borders, unless these have zeros around them.
+  void bound(T *at, int count) const {
+    if (border_ == GridBorder::zeros) return;
+    if (border_ == GridBorder::reflection)
+      for (int i = 0; i < count; i++) at[i] = mirrored(at[i]);
+    const T last = T(size_ - 1);
+    for (int i = 0; i < count; i++) {
+      const T below = at[i] > 0 ? at[i] : T(0); // 0 for NaN
+      at[i] = below < last ? below : last;
+    }
+  }
+
+  // Computes the four taps of positions, each of which is bounded, unlike the positions.
+  void find_cubic(const T *at, int count, Taps<T> &taps) const {
+    T first[together], bounded[together];
+    for (int i = 0; i < count; i++) {
+      first[i] = std::floor(at[i]);
+      const T part = at[i] - first[i];
+      taps.parts[i] = part;
+      T weights[4];
+      Cubic<T>::find_weights(part, weights);
+      for (int tap = 0; tap < 4; tap++) taps.weights[tap][i] = weights[tap];
+    }
+    for (int tap = 0; tap < 4; tap++) {
+      for (int i = 0; i < count; i++) bounded[i] = first[i] + T(tap - 1);
+      bound(bounded, count);
+      place(bounded, count, taps.places[tap], taps.are_inside[tap]);
+    }
+  }
+
   // Converts positions to the nearest index inside.
   void place(const T *at, int count, Lane<T> *__restrict places, Lane<T> *__restrict are_inside) const {
     const T last = T(size_ - 1);
@@ -108,8 +153,9 @@ private:
   }
 
   int64_t size_;
+  GridMode mode_;
   GridBorder border_;
-  bool is_nearest_, aligns_corners_;
+  bool aligns_corners_;
 };
 
 // The elements of one corner of each place: their positions in a plane, and whether they are inside.
@@ -125,16 +171,16 @@ template <class T> struct Corner {
   }
 };
 
-// The corners of some places, row by row; nearest elements have only the first.
+// The elements of some places, row by row: one in mode nearest, 2 x 2 or 4 x 4.
 template <class T> struct Corners {
   Taps<T> rows, columns;
-  Corner<T> at[2][2];
+  Corner<T> at[most_taps][most_taps];
 
   Corners(const GridSampling &sampling, const T *grid, int count) {
     GridAxis<T>(sampling.height, sampling).find(grid + 1, count, rows);
     GridAxis<T>(sampling.width, sampling).find(grid, count, columns);
-    for (int row = 0; row < (sampling.is_nearest ? 1 : 2); row++)
-      for (int column = 0; column < (sampling.is_nearest ? 1 : 2); column++)
+    for (int row = 0; row < sampling.taps(); row++)
+      for (int column = 0; column < sampling.taps(); column++)
         at[row][column] = Corner<T>(rows, row, columns, column, sampling.width, count);
   }
 };

@@ -16,18 +16,20 @@ import { toDType } from "../copy/cast.ts";
 import { contiguous } from "../copy/copy.ts";
 import { composedGradients } from "../gradient/composed_gradients.ts";
 
+export const modes = enumeration("GridMode", ["bilinear", "nearest", "bicubic"]);
+
 export const borders = enumeration("GridBorder", ["zeros", "border", "reflection"]);
 
 interface GridAttributes {
+  readonly mode: NameOf<typeof modes>;
   readonly border: NameOf<typeof borders>;
-  readonly isNearest: boolean;
   readonly alignsCorners: boolean;
 }
 
 const fields = {
   dtype,
+  mode: oneOf(modes),
   border: oneOf(borders),
-  isNearest: flag,
   alignsCorners: flag,
   batch: whole,
   channels: whole,
@@ -86,8 +88,7 @@ const gridGradientPrimitive = definePrimitive<GradientAttributes>({
 });
 
 /** Whether {@link sampledImages} applies. */
-export const fusesGrid = (x: Tensor, grid: Tensor, mode: string): boolean =>
-  hasOnlyCpu(x, grid) && x.rank === 4 && mode !== "bicubic" && x.size > 0;
+export const fusesGrid = (x: Tensor, grid: Tensor): boolean => hasOnlyCpu(x, grid) && x.rank === 4 && x.size > 0;
 
 /**
  * Samples images [batch, channels, height, width] at a grid [batch, …, 2]. `composed` computes the same with operations

@@ -75,8 +75,8 @@ export function gridSample(...values: unknown[]): Tensor {
   const { mode, paddingMode: border, alignCorners: alignsCorners } = options;
   return underName("gridSample", () =>
     tidy(() =>
-      fusesGrid(x, grid, mode)
-        ? sampledImages(x, grid, { border, isNearest: mode === "nearest", alignsCorners }, (a, b) =>
+      fusesGrid(x, grid)
+        ? sampledImages(x, grid, { mode, border, alignsCorners }, (a, b) =>
             sampled(a, b, options),
           )
         : sampled(x, grid, options),

@@ -33,7 +33,7 @@ import { padModes } from "../../../src/ops/join/pad.cpu.ts";
 import { marginLosses } from "../../../src/ops/loss/margin.cpu.ts";
 import { batchNormOptions } from "../../../src/ops/normalization/batch_norm_primitive.ts";
 import { normalizationOptions } from "../../../src/ops/normalization/primitive.ts";
-import { borders } from "../../../src/ops/picture/grid_sample.cpu.ts";
+import { borders, modes } from "../../../src/ops/picture/grid_sample.cpu.ts";
 import { interpolations } from "../../../src/ops/reduction/order.cpu.ts";
 import { functions as neighborFunctions } from "../../../src/ops/scan/trapezoid.cpu.ts";
 import { drawn, shaped, variable, type Walk } from "./walk.ts";
@@ -253,6 +253,14 @@ export const gridBorder: readonly Walk[] = [
     names: borders.names,
     operands: () => [drawn("picture", [1, 2, 4, 5], spread), drawn("grid", [1, 3, 3, 2], spread)],
     compute: (name, [x, grid]) => gridSample(x, grid, { paddingMode: name as "zeros" }),
+  },
+];
+
+export const gridMode: readonly Walk[] = [
+  {
+    names: modes.names,
+    operands: () => [drawn("picture", [1, 2, 4, 5], spread), drawn("grid", [1, 3, 3, 2], spread)],
+    compute: (name, [x, grid]) => gridSample(x, grid, { mode: name as "bilinear" }),
   },
 ];
 
