@@ -19,6 +19,7 @@ interface Case {
 type Model = nn.ImageClassifier | nn.SemanticSegmenter | nn.DepthEstimator | nn.Detr | nn.RtDetr;
 
 const CLOSE = 2e-5;
+const CLOSE_STATES = 1e-5;
 /** Gradients of float32 pass through up to 60 layers. */
 const CLOSE_GRADIENT = 1e-4;
 const fixture = join(packageRoot, "test", "fixtures", "vision", "dense");
@@ -70,6 +71,13 @@ describe.each(named)("vision models with dense outputs: model %d, %s", (at, _, o
         want,
       ),
     ).toBeLessThan(CLOSE);
+    const states = answers[`${at}.states`];
+    if (states && "network" in model) {
+      const planes = noGrad(() => model.network.forward(pixelsOf(own)));
+      const tokens = planes.flatten(2).transpose(1, 2) as Tensor;
+      expect(tokens.shape).toEqual(states.shape);
+      expect(errorOf(tokens, states)).toBeLessThan(CLOSE_STATES);
+    }
     backward(sum(mul(result, weight("cotangent", result.shape))));
     const { places } = describedImageModel(own.name, new Settings(undefined, new Map(Object.entries(own.config))));
     const gradients = new Map(
@@ -224,7 +232,7 @@ test("boxes near the border of RT-DETR's places are not used", () => {
   );
 });
 
-test.each(["resnet", "segformer", "convnext", "convnextv2"] as const)(
+test.each(["resnet", "segformer", "convnext", "convnextv2", "swin"] as const)(
   "a folder of %s classifies images",
   async (name) => {
     const own = cases.find((each) => each.name === name && isClassifier(each))!;
@@ -265,6 +273,12 @@ test("unsupported settings are rejected", async () => {
   await rejected(changed(of("convnextv2"), { layer_scale_init_value: 1 }), "layer_scale_init_value is not a setting");
   await rejected(changed(of("resnet"), { architectures: ["ResNetBackbone"] }), "ForImageClassification or Model");
   await rejected(changed(segformer, { depths: [1] }), "expected depths to be a list of num_encoder_blocks");
+  const swin = of("swin");
+  await rejected(changed(swin, { window: 7 }), "window is not a setting of swin");
+  await rejected(changed(swin, { use_absolute_embeddings: true }), "expected use_absolute_embeddings to be false");
+  await rejected(changed(swin, { num_heads: [1] }), "expected num_heads to be divisors of embed_dim");
+  await rejected(changed(swin, { depths: [] }), "expected depths to be a list of whole numbers above 0");
+  await rejected(changed(swin, { architectures: ["SwinBackbone"] }), "ForImageClassification or Model");
   const rtDetr = of("rt_detr");
   await rejected(changed(rtDetr, { eval_size: [640, 640] }), "eval_size is not a supported setting of rt_detr");
   await rejected(changed(rtDetr, { num_feature_levels: 4 }), "expected num_feature_levels to be");
@@ -275,4 +289,21 @@ test("unsupported settings are rejected", async () => {
   await rejected(changed(depth, { head_in_index: 0 }), "expected head_in_index to be -1");
   await rejected(changed(depth, { backbone_config: { ...backbone, model_type: "dinov3_vit" } }), '"dinov2"');
   await rejected(changed(depth, { backbone_config: { ...backbone, out_indices: [2, 1] } }), "an ascending list");
+});
+
+test("images in which Swin's last window has no room are rejected", () => {
+  const config = { model_type: "swin", embed_dim: 4, depths: [1, 1], num_heads: [1, 1], window_size: 3, patch_size: 2 };
+  const model = nn.createModel<nn.ImageClassifier>(config);
+  // 9 pixels have 5 patches, and 3 places in the last stage
+  expect(model.embedImages(zeros([1, 3, 9, 9])).shape).toEqual([1, 8]);
+  expect(() => model.embedImages(zeros([1, 3, 9, 8]))).toThrow("at least 9 x 9 pixels");
+});
+
+test("Swin's files with tables of constants and a mask token load", async () => {
+  const own = cases.find(({ name }) => name === "swin")!;
+  const constants = { "swin.encoder.layers.0.blocks.0.attention.self.relative_position_index": [4, 4] };
+  const shapes = { ...own.shapes, ...constants, "swin.embeddings.mask_token": [1, 1, 4] };
+  const want = answers[`${cases.indexOf(own)}.result`];
+  const model = await load("constants", { ...own, shapes });
+  expect(errorOf(resultOf(model, pixelsOf(own)), want)).toBeLessThan(CLOSE);
 });

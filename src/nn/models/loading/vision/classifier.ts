@@ -1,4 +1,4 @@
-/** The `config.json` of ResNet, ConvNeXt and SegFormer as classifiers, and the names of their weights. */
+/** The `config.json` of ResNet, ConvNeXt, Swin and SegFormer as classifiers, and the names of their weights. */
 import type { EncoderLabels } from "../../encoder/labels.ts";
 import type { ConvNextDescription, ImageClassifierDescription } from "../../vision/classifier/description.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
@@ -8,6 +8,7 @@ import type { Place } from "../names.ts";
 import type { Settings } from "../settings.ts";
 import { describeResNet, resNetPlaces } from "./resnet.ts";
 import { describeSegformerStages, segformerStagePlaces } from "./segformer.ts";
+import { describeSwin, swinPlaces } from "./swin.ts";
 
 /** A `model_type` whose models are classifiers of images. */
 export type ImageClassifierName = ImageClassifierDescription["architecture"];
@@ -65,7 +66,7 @@ function networkOf(name: ImageClassifierName, config: Settings): ImageClassifier
     const network = { kind: "segformer", stages, activation } as const;
     return { architecture: name, channels, network, width: stages.at(-1)!.width };
   }
-  return describeConvNext(name, config);
+  return name === "swin" ? describeSwin(config) : describeConvNext(name, config);
 }
 
 function describeConvNext(name: "convnext" | "convnextv2", given: Settings): ImageClassifierDescription {
@@ -144,7 +145,9 @@ export function classifierPlaces({ architecture: name, network, labels, eps }: I
       ? resNetPlaces("network", name, network).map(bare)
       : network.kind === "segformer"
         ? segformerStagePlaces(network.stages, "network.").map(bare)
-        : convNextPlaces(name, network);
+        : network.kind === "swin"
+          ? swinPlaces(network).map(bare)
+          : convNextPlaces(name, network);
   return [
     ...places,
     ...(eps === undefined ? [] : [{ path: "norm", names: [`${name}.layernorm`, "layernorm"] }]),

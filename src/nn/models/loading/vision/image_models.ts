@@ -1,4 +1,4 @@
-/** Opens the folder of ResNet, ConvNeXt, SegFormer, Depth Anything, DETR, RT-DETR, SAM or SAM 2. */
+/** Opens the folder of ResNet, ConvNeXt, Swin, SegFormer, Depth Anything, DETR, RT-DETR, SAM or SAM 2. */
 
 import { join } from "node:path";
 import { recordIn } from "../../../../core/values.ts";
@@ -33,6 +33,7 @@ const names = [
   "resnet",
   "convnext",
   "convnextv2",
+  "swin",
   "segformer",
   "depth_anything",
   "detr",
@@ -56,7 +57,7 @@ export interface DescribedImageModel {
 
 /** Returns the architecture of a classifier of images; undefined for other models. */
 function classifierNameOf(name: ImageModelName, settings: Settings): ImageClassifierName | undefined {
-  if (name === "resnet" || name === "convnext" || name === "convnextv2") return name;
+  if (name === "resnet" || name === "convnext" || name === "convnextv2" || name === "swin") return name;
   return name === "segformer" && isSegformerClassifier(settings) ? name : undefined;
 }
 
@@ -66,11 +67,12 @@ export function describedImageModel(name: ImageModelName, settings: Settings): D
   if (classifier !== undefined) {
     const { description, labels } = describeClassifier(classifier, settings);
     const newModel = (options: LayerOptions) => Object.assign(new ImageClassifier(description, options), { labels });
-    // the decoder of a segmentation model, and the classifier of a folder that is loaded without it
+    // the decoder of a segmentation model or of one for masked images, the classifier of a folder that is loaded without
+    // it, and Swin's tables of constants in older files
     return {
       places: classifierPlaces(description),
       newModel,
-      isUnused: (key) => /^(decode_head|classifier)\./.test(key),
+      isUnused: (key) => /^(decode_head|decoder|classifier)\.|\.(relative_position_index|mask_token)$/.test(key),
     };
   }
   if (name === "segformer") {

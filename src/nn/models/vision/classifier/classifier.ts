@@ -14,6 +14,7 @@ import type { SegmenterStageDescription } from "../segformer/description.ts";
 import { SegmenterStage } from "../segformer/stage.ts";
 import { ConvNext } from "./convnext.ts";
 import type { ImageClassifierDescription, NetworkDescription } from "./description.ts";
+import { Swin } from "./swin.ts";
 
 type StagesDescription = NetworkDescription & { readonly kind: "segformer" };
 
@@ -41,21 +42,23 @@ function newNetwork(channels: number, network: NetworkDescription, options: Laye
       return new SegmenterEncoder(channels, network, options);
     case "convnext":
       return new ConvNext(channels, network, options);
+    case "swin":
+      return new Swin(channels, network, options);
   }
 }
 
 /**
- * A classifier of images whose network computes planes: ResNet, ConvNeXt or SegFormer's encoder. `loadModel` returns it
- * for a folder of such a model; `classifyImages` and `embedImages` run it.
+ * A classifier of images whose network computes planes: ResNet, ConvNeXt, Swin or SegFormer's encoder. `loadModel` returns
+ * it for a folder of such a model; `classifyImages` and `embedImages` run it.
  *
  * | parameter | shape |
  * |---|---|
- * | `network. …` | see {@link ResNet}, {@link ConvNext} and {@link SegmenterStage} |
+ * | `network. …` | see {@link ResNet}, {@link ConvNext}, {@link Swin} and {@link SegmenterStage} |
  * | `norm.weight` | [width] of ConvNeXt; null for others |
  * | `head.weight` | [labels, width]; null for a model without a classifier |
  */
 export class ImageClassifier extends LabelledImageModel {
-  readonly network: ResNet | SegmenterEncoder | ConvNext;
+  readonly network: ResNet | SegmenterEncoder | ConvNext | Swin;
   readonly norm: LayerNorm | null;
   readonly head: Linear | QuantizedLinear | null;
   readonly #description: ImageClassifierDescription;

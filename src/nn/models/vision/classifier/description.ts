@@ -6,7 +6,7 @@ import type { SegmenterStageDescription } from "../segformer/description.ts";
 /** A network of planes, the mean over its places, and a classifier. */
 export interface ImageClassifierDescription {
   /** The name of the architecture: the `model_type` of Hugging Face. */
-  readonly architecture: "resnet" | "segformer" | "convnext" | "convnextv2";
+  readonly architecture: "resnet" | "segformer" | "convnext" | "convnextv2" | "swin";
   /** The number of channels of an image. */
   readonly channels: number;
   /** The network. */
@@ -27,7 +27,8 @@ export type NetworkDescription =
       readonly stages: readonly SegmenterStageDescription[];
       readonly activation: FeedForwardDescription["activation"];
     }
-  | ({ readonly kind: "convnext" } & ConvNextDescription);
+  | ({ readonly kind: "convnext" } & ConvNextDescription)
+  | ({ readonly kind: "swin" } & SwinDescription);
 
 /** ConvNeXt: depthwise convolutions of 7 x 7, each followed by an MLP of each place. */
 export interface ConvNextDescription {
@@ -41,4 +42,30 @@ export interface ConvNextDescription {
   readonly scaled: boolean;
   /** Whether MLPs have ConvNeXt V2's global response normalization. */
   readonly responses: boolean;
+}
+
+/** Swin: attention within windows, which are shifted in every second block. */
+export interface SwinDescription {
+  /** The side of a patch. */
+  readonly patch: number;
+  /** The side of a window, in patches. */
+  readonly window: number;
+  /** The stages. The next stage is twice as wide. */
+  readonly stages: readonly SwinStageDescription[];
+  /** Whether queries, keys and values have biases. */
+  readonly bias: boolean;
+  /** Added to the variance in the norms of blocks, and in the last one. */
+  readonly eps: number;
+}
+
+/** The blocks of Swin with one size of patches. */
+export interface SwinStageDescription {
+  /** The size of hidden states. */
+  readonly width: number;
+  /** The number of blocks. */
+  readonly layers: number;
+  /** The number of heads of attention. */
+  readonly heads: number;
+  /** The feed-forward of a block. */
+  readonly feedForward: FeedForwardDescription;
 }

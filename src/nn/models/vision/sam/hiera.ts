@@ -20,8 +20,8 @@ import { Module } from "../../../layers/module.ts";
 import { LayerNorm } from "../../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../../quantized/linear.ts";
 import { DecoderFeedForward } from "../../decoder/feed_forward.ts";
+import { partsOf, wholeOf } from "../windows.ts";
 import type { HieraDescription, HieraStageDescription } from "./description.ts";
-import { partsOf, wholeOf } from "./windows.ts";
 
 /** Returns the largest number of each square of places: [batch, rows / size, columns / size, width]. */
 const pooled = (x: Tensor, size: number): Tensor =>

@@ -21,8 +21,8 @@ import { LayerNorm } from "../../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../../quantized/linear.ts";
 import { DecoderFeedForward } from "../../decoder/feed_forward.ts";
 import { gridOfPlanes, planesOf, tokensOf } from "../planes.ts";
+import { partsOf, wholeOf } from "../windows.ts";
 import type { SamDescription, SamEncoderDescription } from "./description.ts";
-import { partsOf, wholeOf } from "./windows.ts";
 
 /** With more attention scores than this, heads are computed one at a time to limit peak memory. */
 const MOST_SCORES = 2 ** 22;

@@ -1,13 +1,14 @@
 /** Splits a grid of states into windows, and joins them again. */
-import { tupleOf } from "../../../../core/tuples.ts";
-import { pad } from "../../../../ops/join/pad.ts";
-import { permute } from "../../../../ops/view/permute.ts";
-import { reshape } from "../../../../ops/view/reshape.ts";
-import { narrow } from "../../../../ops/view/slice.ts";
-import type { Shape } from "../../../../tensor/shape.ts";
-import type { Tensor } from "../../../../tensor/tensor.ts";
+import { tupleOf } from "../../../core/tuples.ts";
+import { pad } from "../../../ops/join/pad.ts";
+import { permute } from "../../../ops/view/permute.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
+import { narrow } from "../../../ops/view/slice.ts";
+import type { Shape } from "../../../tensor/shape.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
 
-const upTo = (count: number, size: number): number => Math.ceil(count / size) * size;
+/** @internal Rounds up to a multiple of a size. */
+export const upTo = (count: number, size: number): number => Math.ceil(count / size) * size;
 
 /**
  * Pads a grid with zeros below and to the right, and splits it into windows.
