@@ -107,8 +107,7 @@ public:
     T values[4][together];
     const auto &across = columns_.weights;
     for (int row = 0; row < 4; row++) {
-      for (int pair = 0; pair < 2; pair++)
-        pairs_[pair].load(rows_, row, plane, values[2 * pair], values[2 * pair + 1]);
+      for (int pair = 0; pair < 2; pair++) pairs_[pair].load(rows_, row, plane, values[2 * pair], values[2 * pair + 1]);
       const T *up = rows_.weights[row];
       for (int i = 0; i < count_; i++) {
         T line = values[0][i] * across[0][i];

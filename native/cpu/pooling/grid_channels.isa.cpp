@@ -37,8 +37,7 @@ template <class T> inline void weights_of(const Taps<T> &taps, int i, T *to) {
   for (int tap = 0; tap < 4; tap++) to[tap] = taps.weights[tap][i];
 }
 
-template <class T>
-void sample_cubic(const Corners<T> &corners, const T *planes, T (*out)[planes_together], int count) {
+template <class T> void sample_cubic(const Corners<T> &corners, const T *planes, T (*out)[planes_together], int count) {
   T up[4], across[4];
   for (int i = 0; i < count; i++) {
     const CubicElements<T> elements(corners, i, planes);

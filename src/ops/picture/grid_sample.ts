@@ -76,9 +76,7 @@ export function gridSample(...values: unknown[]): Tensor {
   return underName("gridSample", () =>
     tidy(() =>
       fusesGrid(x, grid)
-        ? sampledImages(x, grid, { mode, border, alignsCorners }, (a, b) =>
-            sampled(a, b, options),
-          )
+        ? sampledImages(x, grid, { mode, border, alignsCorners }, (a, b) => sampled(a, b, options))
         : sampled(x, grid, options),
     ),
   );
