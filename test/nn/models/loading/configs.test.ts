@@ -36,9 +36,7 @@ interface Family {
   readonly cases: readonly Case[];
 }
 
-const fixtures = ["configs", "rows", "recent_rows"].map((name) =>
-  join(packageRoot, "test", "fixtures", "decoders", name),
-);
+const fixtures = ["configs", "rows"].map((name) => join(packageRoot, "test", "fixtures", "decoders", name));
 const families: Record<ArchitectureName, Family> = Object.assign(
   {},
   ...fixtures.map((path) => JSON.parse(readFileSync(`${path}.json`, "utf8")).families),

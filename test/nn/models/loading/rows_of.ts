@@ -15,24 +15,14 @@ export interface Drawn {
   readonly shapes: Readonly<Record<string, number[]>>;
 }
 
-const fixture = (name: string) => join(packageRoot, "test", "fixtures", "decoders", name);
-const read = (name: string) => JSON.parse(readFileSync(`${fixture(name)}.json`, "utf8"));
+const fixture = join(packageRoot, "test", "fixtures", "decoders", "drawn");
+const { models }: { models: Record<string, readonly Omit<Drawn, "key">[]> } = JSON.parse(
+  readFileSync(`${fixture}.json`, "utf8"),
+);
 
-const { models }: { models: Record<string, readonly Omit<Drawn, "key">[]> } = read("drawn");
-/** Newer architectures, by recent_rows.py. The shorter text of each has seven tokens. */
-const { families: recent }: { families: Record<string, { readonly drawn: readonly Omit<Drawn, "key" | "short">[] }> } =
-  read("recent_rows");
-
-export const drawn = Object.fromEntries([
-  ...Object.entries(models).map(([name, all]) => [name, all.map((own, at) => ({ ...own, key: `${name}.${at}` }))]),
-  ...Object.entries(recent).map(([name, { drawn: all }]) => [
-    name,
-    all.map((own, at) => ({ ...own, short: 7, key: `${name}.drawn.${at}` })),
-  ]),
-]) as Readonly<Record<ArchitectureName, readonly Drawn[]>>;
+export const drawn = Object.fromEntries(
+  Object.entries(models).map(([name, all]) => [name, all.map((own, at) => ({ ...own, key: `${name}.${at}` }))]),
+) as Readonly<Record<ArchitectureName, readonly Drawn[]>>;
 
 /** The results by the model's key and their own name: `<key>.logits`. */
-export const answers: nn.StateDict = Object.assign(
-  {},
-  ...["drawn", "recent_rows"].map((name) => io.loadSafetensors(`${fixture(name)}.safetensors`)),
-);
+export const answers: nn.StateDict = io.loadSafetensors(`${fixture}.safetensors`);
