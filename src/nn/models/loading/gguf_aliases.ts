@@ -17,7 +17,7 @@ import {
   hiddenOf,
   layerNorm,
   llama,
-} from "./gguf_configs.ts";
+} from "./gguf_fields.ts";
 import { alibiSlopes } from "./unrotated.ts";
 
 const likeLlama = (context: GgufContext): Fields => ({

@@ -15,7 +15,7 @@ import {
   llama,
   mamba,
   most,
-} from "./gguf_configs.ts";
+} from "./gguf_fields.ts";
 
 /** The kind of a block of Nemotron-H follows from its tensors. */
 function nemotron(context: GgufContext): Fields {
