@@ -10,11 +10,16 @@ import { llamaFields } from "./fields/llama.ts";
 import { recurrentFields } from "./fields/recurrent.ts";
 import type { Fields } from "./fields/shared.ts";
 
-/** The fields by the `model_type` of a config. */
-export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
+const rows = {
   ...gptFields,
   ...gemmaFields,
   ...recurrentFields,
   ...expertsFields,
   ...llamaFields,
 };
+
+/** Rejects rows of names that are no architecture's. */
+type Known<T> = { readonly [N in keyof T]: N extends ArchitectureName ? Fields : never };
+
+/** The fields by the `model_type` of a config. */
+export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = rows satisfies Known<typeof rows>;

@@ -1,13 +1,11 @@
 /** Fields that config classes share. */
 import type { Json } from "../../../../io/json.ts";
-import type { ArchitectureName } from "../architectures.ts";
 
 /** The fields of an architecture's config class that are read, with their default values. */
 export type Fields = Readonly<Record<string, Json>>;
 
 /** Keeps the names of rows in the type, and not the rows, so that the declaration is short. */
-export const rowsOf = <N extends ArchitectureName>(rows: Readonly<Record<N, Fields>>): Readonly<Record<N, Fields>> =>
-  rows;
+export const rowsOf = <N extends string>(rows: Readonly<Record<N, Fields>>): Readonly<Record<N, Fields>> => rows;
 
 /** Returns the fields except those with these names. */
 export const without = (fields: Fields, ...names: readonly string[]): Fields =>
