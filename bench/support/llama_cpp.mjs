@@ -30,7 +30,9 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
   console.log(
     JSON.stringify({
-      ...{ prompt: first - begun, rest: performance.now() - first, tokens: found.slice(0, count) },
+      prompt: first - begun,
+      rest: performance.now() - first,
+      tokens: found.slice(0, count),
       processor: { prompt: usedFirst - used, rest: processor() - usedFirst },
     }),
   );

@@ -56,7 +56,7 @@ const versions = ["bun.lock", "package.json"];
 
 /** Biome reads each file alone, with its rules and those that it chooses by the dependencies in package.json. */
 export async function checkStyle(): Promise<Counts> {
-  const check = { name: "biome", rules: ["biome.json", ...versions] };
+  const check = { name: "biome", rules: ["biome.json", "scripts/format/spreads.grit", ...versions] };
   const [output] = await checkOnce(await sourceFiles(), check, async (left) => {
     // Files that Biome ignores are no error. If there are many files, it finds them itself.
     const words = left.length > MOST_WORDS ? ["."] : ["--no-errors-on-unmatched", ...left];

@@ -173,8 +173,14 @@ class UpBlock extends Module<[x: Tensor, states: Tensor[], time: Tensor, context
  *
  * @example
  * const unet = new diffusion.UNet({
- *   ...{ inChannels: 1, outChannels: 1, blockOutChannels: [16, 32], attention: [false, true], layersPerBlock: 1 },
- *   ...{ heads: 2, contextWidth: null, groups: 8 },
+ *   inChannels: 1,
+ *   outChannels: 1,
+ *   blockOutChannels: [16, 32],
+ *   attention: [false, true],
+ *   layersPerBlock: 1,
+ *   heads: 2,
+ *   contextWidth: null,
+ *   groups: 8,
  * });
  * unet.forward(randn([2, 1, 8, 8]), [10, 990]).shape; // [2, 1, 8, 8]
  *

@@ -106,7 +106,8 @@ const gpu = { layers: 6, heads: 6, width: 384, context: 256, batch: 64, steps: 5
  * no interruptions of the steps except evaluations.
  */
 const brief = {
-  ...({ tokenizer: "bpe", prompt: "export interface" } as const),
+  tokenizer: "bpe",
+  prompt: "export interface",
   steps: 1500,
   learningRate: 4e-3,
   finalLearningRate: 4e-4,

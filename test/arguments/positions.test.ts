@@ -481,7 +481,9 @@ describe("required arguments are passed by position, the others by position or b
 
   test("a proxy of a typed array is not trusted", () => {
     const array = Object.defineProperties(new Float32Array([1, 2, 3]), {
-      ...{ buffer: { value: new ArrayBuffer(0) }, byteOffset: { value: 3 }, length: { value: 0 } },
+      buffer: { value: new ArrayBuffer(0) },
+      byteOffset: { value: 3 },
+      length: { value: 0 },
     });
     expect(listOf(o.fromArray(array))).toEqual([1, 2, 3]);
   });

@@ -28,9 +28,21 @@ const made = (name: string, ...values: unknown[]): nn.Module => new classes[name
 
 /** Layers whose constructors differ only in the number of dimensions. */
 const byDimension: Readonly<Record<string, readonly unknown[]>> = {
-  ...{ AdaptiveAvgPool: [3], AdaptiveMaxPool: [3], AvgPool: [2], MaxPool: [2], LPPool: [2, 2], Dropout: [0.3] },
-  ...{ BatchNorm: [4], InstanceNorm: [4, { affine: true }], Conv: [4, 3, 3], ConvTranspose: [4, 3, 2] },
-  ...{ CircularPad: [1], ConstantPad: [1, 0.5], ReflectionPad: [1], ReplicationPad: [1], ZeroPad: [1] },
+  AdaptiveAvgPool: [3],
+  AdaptiveMaxPool: [3],
+  AvgPool: [2],
+  MaxPool: [2],
+  LPPool: [2, 2],
+  Dropout: [0.3],
+  BatchNorm: [4],
+  InstanceNorm: [4, { affine: true }],
+  Conv: [4, 3, 3],
+  ConvTranspose: [4, 3, 2],
+  CircularPad: [1],
+  ConstantPad: [1, 0.5],
+  ReflectionPad: [1],
+  ReplicationPad: [1],
+  ZeroPad: [1],
 };
 
 const pairs = ["BCEWithLogitsLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "PoissonNLLLoss", "SmoothL1Loss"];

@@ -6,6 +6,7 @@ import { clangFiles, clangFormat, clangProblems } from "../../scripts/format/cla
 import { lineFiles, longLines } from "../../scripts/format/lines.ts";
 import { checkOnce } from "../../scripts/format/passed.ts";
 import { formatSwift, swiftFiles, swiftFormatGap, swiftProblems } from "../../scripts/format/swift.ts";
+import { run } from "../../src/cli/run.ts";
 import { findSwift } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
@@ -82,6 +83,21 @@ test("the checks read every folder of sources, and no outputs of builds", () => 
   expect(clangFiles()).toContain("swift/Sources/MetalRuntime/metal/metal_stdlib");
   const all = [...clangFiles(), ...swiftFiles(), ...lineFiles()];
   expect(all.filter((path) => /(^|\/)(build|\.build|node_modules)\//.test(path))).toEqual([]);
+});
+
+test("lint names an object literal that is spread into another one, and accepts other spreads", async () => {
+  const { path: root, file } = testFolder("spreads");
+  const rule = join(packageRoot, "scripts", "format", "spreads.grit");
+  writeFileSync(file("biome.json"), JSON.stringify({ plugins: [rule] }));
+  const write = (name: string, text: string) => writeFileSync(file(name), `const a = { b: 1 };\nexport ${text}\n`);
+  write("good.ts", "const c = { ...a, d: 2, ...(a.b > 1 ? { e: 3 } : {}), ...(a.b > 2 && { f: 4 }), g: [...[5]] };");
+  write("bad.ts", "const c = {\n  ...{ d: 2, e: 3 },\n  ...a,\n  f: { g: 4, ...{ h: 5 } },\n  ...({ i: 6 }),\n};");
+  const biome = [process.execPath, join(packageRoot, "node_modules", ".bin", "biome")];
+  const { output } = await run([...biome, "lint", "--reporter=github", "good.ts", "bad.ts"], { cwd: root });
+  const found = [...output.matchAll(/title=plugin,file=.*?(\w+\.ts),line=(\d+)/g)].map(([, ...place]) =>
+    place.join(":"),
+  );
+  expect(found).toEqual(["bad.ts:3", "bad.ts:5", "bad.ts:6"]);
 });
 
 test("only files whose path, content or rules have not passed are checked again", async () => {

@@ -57,8 +57,14 @@ let [front, port]: [Front, number] = [] as never;
 beforeAll(async () => {
   const door = { method: "POST", needsKey: false, bodyBytes: 1000 } as const;
   const listening = {
-    ...{ host: "127.0.0.1", port: 0, key: undefined, origins: [], isLoopback: true },
-    ...{ connections: 1000, bodySeconds: 600, doors: new Map([["/answer", door]]) },
+    host: "127.0.0.1",
+    port: 0,
+    key: undefined,
+    origins: [],
+    isLoopback: true,
+    connections: 1000,
+    bodySeconds: 600,
+    doors: new Map([["/answer", door]]),
   };
   const [opened, url] = await Front.open(listening, { answer, counted: () => undefined });
   [front, port] = [opened, Number(new URL(url).port)];

@@ -194,9 +194,13 @@ export function attention(setup: Setup, cotangents: Cotangents, arithmetic: Arit
     }
   const stored = (sums: Float64Array) => Array.from(sums.map(arithmetic.store));
   return {
-    ...{ out: stored(results.out), logSumExp: Array.from(results.logSumExp) },
-    ...{ q: stored(results.q), k: stored(results.k), v: stored(results.v) },
-    ...{ bias: stored(results.bias), sinks: stored(results.sinks) },
+    out: stored(results.out),
+    logSumExp: Array.from(results.logSumExp),
+    q: stored(results.q),
+    k: stored(results.k),
+    v: stored(results.v),
+    bias: stored(results.bias),
+    sinks: stored(results.sinks),
   };
 }
 

@@ -27,7 +27,7 @@ beforeAll(async () => {
   writeFileSync(data, Array.from({ length: 4 }, (_, at) => JSON.stringify({ messages: chat(at) })).join("\n"));
 });
 
-async function trainedOn(backend: BackendName, flags: TuningFlags) {
+async function trained(flags: TuningFlags) {
   const session = await TuningSession.start(
     tuningSettings({
       model,
@@ -38,7 +38,9 @@ async function trainedOn(backend: BackendName, flags: TuningFlags) {
       warmup: 1,
       batch: 2,
       learningRate: 2e-2,
-      ...{ evaluateEvery: 0, saveEvery: 0, sampleTokens: 2, backend },
+      evaluateEvery: 0,
+      saveEvery: 0,
+      sampleTokens: 2,
       ...flags,
     }),
   );
@@ -59,7 +61,7 @@ test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each<[string, TuningFlags]>([
   metalContext().configure("check", true);
   metalContext().wait();
   metalContext().report({ clear: true }); // otherwise, garbage of other files would be counted
-  const on = (backend: BackendName) => withStrict(true, () => withBackend(backend, () => trainedOn(backend, flags)));
+  const on = (backend: BackendName) => withStrict(true, () => withBackend(backend, () => trained(flags)));
   const [want, got] = [await on("cpu"), await on("metal")];
   expect([far(got[0], want[0]), far(got[1], want[1])].map((own) => own <= TOLERANCE)).toEqual([true, true]);
   expect(want[0][2]).toBeLessThan(want[0][0]);

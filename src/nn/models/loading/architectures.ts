@@ -3,15 +3,8 @@
  * Hugging Face's `transformers`; `docs/models.md` documents them. Llama has RMSNorm before attention and feed-forward,
  * no biases, SwiGLU, rotary positions, and causal attention without a window.
  */
-import type { Json } from "../../../io/json.ts";
-import type {
-  AttentionDescription,
-  DecoderDescription,
-  FeedForwardDescription,
-  LayerDescription,
-  NormPlaces,
-  RecurrentDescription,
-} from "../decoder/description.ts";
+import type { DecoderDescription } from "../decoder/description.ts";
+import type { Architecture } from "./architecture.ts";
 import {
   denseFirst,
   ernieMoeFields,
@@ -45,202 +38,37 @@ import {
   nemotronStateSpace,
   shortConvolution,
 } from "./recurrent.ts";
-import type { Settings } from "./settings.ts";
-
-type Parallel = LayerDescription["parallel"];
-type Activation = FeedForwardDescription["activation"];
-
-/** LayerNorm of an architecture. */
-interface LayerNormRow {
-  readonly eps: string | number;
-  /** Whether the norm has a bias. Default true. */
-  readonly bias?: boolean;
-  /** Whether the norm has a weight. Default true. */
-  readonly weight?: boolean;
-}
-
-/** `true`, `false`, or the name of the config field with this setting. */
-type Bias = boolean | string;
-
-/** The biases of an architecture. */
-interface BiasesRow {
-  readonly queryKeyValue?: Bias;
-  readonly output?: Bias;
-  readonly feedForward?: Bias;
-  readonly head?: boolean;
-}
-
-/** A mixture of experts. */
-interface ExpertsRow {
-  /** The probabilities of the chosen experts are divided by their sum. Default: as `norm_topk_prob` says. */
-  readonly normalized?: true;
-  /** Whether the router has a bias. */
-  readonly routerBias?: boolean;
-  /** The experts have no biases, even if the shared expert has. */
-  readonly bias?: false;
-  /** DeepSeek's router: a sigmoid of each logit, a correction for the choice, groups, and a factor. */
-  readonly grouped?: boolean;
-  /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
-  readonly limited?: boolean;
-  /** MiniMax-M2's router: a sigmoid of each logit, a bias for the choice only, and a factor if the config has one. */
-  readonly sigmoid?: boolean;
-  /** Llama 4's router: the sigmoid of an expert's logit multiplies its input. */
-  readonly scalesInputs?: boolean;
-  /** Whether a bias is added to the softmax's probabilities for the choice of experts, but not for their weights. */
-  readonly corrected?: boolean;
-  /** Added to the sum of the chosen experts' probabilities, by which they are divided. Default 0. */
-  readonly epsilon?: number;
-  /** The field with the size of a shared expert without a gate. There is none if the size is 0. */
-  readonly beside?: string;
-  /**
-   * The size of the shared expert, which computes all tokens: the value of this field, with a sigmoid gate; or the size
-   * of `n_shared_experts` experts.
-   */
-  readonly shared?: string;
-}
-
-/** How an architecture differs from Llama. */
-export interface Architecture {
-  /** The field with the number of layers. Default `num_hidden_layers`. */
-  readonly layersField?: string;
-  /** If given, norms are LayerNorm, not RMSNorm. States the field with the eps, or the eps itself. */
-  readonly norm?: LayerNormRow;
-  /** Where norms are applied. Default: before attention and feed-forward. */
-  readonly norms?: NormPlaces;
-  /** The flag that adds norms after attention and feed-forward. Default: as `norms` says. */
-  readonly postNormField?: string;
-  /**
-   * Whether attention and feed-forward read the same input, through one norm or two. With `key`, only if this field is
-   * true.
-   */
-  readonly parallel?: { readonly norms: 1 | 2; readonly key?: string } | ((config: Settings) => Parallel);
-  /** Whether weights of norms are stored as differences from 1. */
-  readonly normsFromOne?: boolean;
-  /** Which layers have a recurrent layer instead of attention, and its description. Default: none. */
-  readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
-  /** Whether the recurrent layer runs in parallel with attention, and both have factors, as in Falcon-H1. */
-  readonly besideAttention?: boolean;
-  /** Whether a sigmoid gate multiplies the heads' results. */
-  readonly gatedHeads?: boolean;
-  /** The norm of queries and keys. */
-  readonly queryKeyNorm?: NonNullable<AttentionDescription["queryKeyNorm"]>;
-  /** The field that says whether there is such a norm. Default: there is one. */
-  readonly queryKeyNormField?: string;
-  /**
-   * Which layers have biases: always, or as a field says. Default: `attention_bias` for the four projections of
-   * attention, `mlp_bias` for the feed-forward, none for the head.
-   */
-  readonly biases?: BiasesRow;
-  /**
-   * Whether queries, keys and values are one weight, and gate and up are another. `gateUp`: only gate and up are fused.
-   */
-  readonly fused?: boolean | "gateUp";
-  /** Whether the queries, the key and the value of each key head are rows next to each other in one weight. */
-  readonly groupedHeads?: boolean;
-  /** Returns the settings of one layer, if layers differ. */
-  readonly ofLayer?: (config: Settings, index: number) => Settings;
-  /** Adds parts that Llama's layers lack. */
-  readonly parts?: (config: Settings, index: number, layer: LayerDescription) => LayerDescription;
-  /** Computes fields whose names in the config differ from Llama's. */
-  readonly derived?: (config: Settings) => Readonly<Record<string, unknown>>;
-  /** Whether queries, keys and values come from latent vectors. */
-  readonly latent?: boolean;
-  /** Whether `head_dim` repeats the number of elements of a head that rotate. */
-  readonly latentHeadDim?: boolean;
-  /** Whether a part of each head of latent attention rotates. Default true. */
-  readonly latentRotates?: false;
-  /** Whether each head has a learned score without a value. */
-  readonly sinks?: boolean;
-  /** Whether gate and up are clamped by `swiglu_limit`, and the gate is multiplied by `swiglu_alpha` in its sigmoid. */
-  readonly clampedGate?: boolean;
-  /** Whether RMSNorms precede the output projection of attention and the down projection of the feed-forward. */
-  readonly innerNorms?: boolean;
-  /** Whether the activation may be xIELU, with learned parameters. */
-  readonly xielu?: boolean;
-  /** Whether queries, keys and values are clamped to ±`clip_qkv`. */
-  readonly clips?: boolean;
-  readonly activation?: Activation;
-  /** The field with the activation. Default `hidden_act`. */
-  readonly activationField?: string;
-  /** Whether the activation `gelu` means its tanh approximation. */
-  readonly tanhGelu?: boolean;
-  /** Whether the feed-forward is an MLP without a gate. */
-  readonly plain?: boolean;
-  /** Whether positions have learned embeddings instead of rotations. */
-  readonly learnedPositions?: boolean;
-  /** Whether embeddings are multiplied by √width. */
-  readonly scaledEmbeddings?: boolean;
-  /**
-   * Whether `embedding_multiplier`, `attention_multiplier` and `residual_multiplier` scale embeddings, scores, and
-   * outputs of attention and feed-forward, and logits are divided by `logits_scaling`.
-   */
-  readonly multipliers?: boolean;
-  /** Multiplies logits by `logit_scale`, or by the field with this name. */
-  readonly logitScale?: boolean | string;
-  /** Whether scores are multiplied by 1 / √query_pre_attn_scalar instead of 1 / √headWidth. */
-  readonly queryScalar?: boolean;
-  /** Whether scores are soft-capped by `attn_logit_softcapping`. */
-  readonly softcaps?: boolean;
-  /**
-   * Which layers have a sliding window. `all`: every layer. `every`: all but the last layer in each group of that many
-   * layers, or all but its `first`. `upper`: all but the first `max_window_layers`. `unrotated`: layers without
-   * rotation. `layer_types` takes precedence. Default: none.
-   */
-  readonly windows?: "all" | "upper" | "unrotated" | { readonly every: number; readonly first?: true };
-  /** The base of the rotation in layers with a window, which have no scaling; or the name of its field. */
-  readonly localBase?: string | number;
-  /** Whether `layer_rope_theta` lists the base of each layer's rotation, or 0 for layers without rotation. */
-  readonly layerThetas?: boolean;
-  /** Whether the rotation may have settings for image tokens. They have no effect on text. */
-  readonly axes?: boolean;
-  /** Whether pairs of adjacent elements rotate, instead of elements of two halves. */
-  readonly interleaved?: boolean;
-  /**
-   * The layers without rotation. `listed`: layers whose entry in `no_rope_layers` is 0. `unwindowed`: layers without a
-   * window. `unwindowedOfMixed`: layers without a window, if other layers have one. `unlessRope`: all layers, unless
-   * `position_embedding_type` is rope. Default: none.
-   */
-  readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed" | "unlessRope";
-  /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */
-  readonly tempered?: boolean;
-  /** Llama 4's attention: chunks, a norm after the rotation, and scaled queries in layers without rotation. */
-  readonly chunked?: boolean;
-  /** The rotation settings of a config that has none. */
-  readonly rotation?: Readonly<Record<string, Json>>;
-  /** How experts are chosen and weighted. Default: no experts. */
-  readonly experts?: ExpertsRow;
-  /**
-   * The fraction of each head that rotates if `partial_rotary_factor` is missing. Default: the whole head rotates, and
-   * the field is ignored.
-   */
-  readonly partialRotation?: number;
-  /** Whether the whole of each head must rotate: partial rotation is an error. */
-  readonly wholeRotation?: true;
-  /** The field that replaces `partial_rotary_factor`. */
-  readonly partialField?: string;
-  /** The field with the base of the rotation. Default `rope_theta`. */
-  readonly baseField?: string;
-  /** Whether `alpha` of the scaling `dynamic` replaces it by a larger base. */
-  readonly alphaBase?: boolean;
-  /** Whether LongRoPE is the only scaling; older files call it `su` or `yarn`. */
-  readonly longRopeOnly?: boolean;
-}
 
 /** Ministral 3's rotation. */
 const ministral3Rotation = {
-  ...{ rope_type: "yarn", rope_theta: 1e6, factor: 16, original_max_position_embeddings: 16_384 },
-  ...{ beta_fast: 32, beta_slow: 1, mscale: 1, mscale_all_dim: 1, llama_4_scaling_beta: 0.1 },
+  rope_type: "yarn",
+  rope_theta: 1e6,
+  factor: 16,
+  original_max_position_embeddings: 16_384,
+  beta_fast: 32,
+  beta_slow: 1,
+  mscale: 1,
+  mscale_all_dim: 1,
+  llama_4_scaling_beta: 0.1,
 } as const;
 
 /** GPT-OSS's rotation. */
 const gptOssRotation = {
-  ...{ rope_type: "yarn", factor: 32, beta_fast: 32, beta_slow: 1, truncate: false },
+  rope_type: "yarn",
+  factor: 32,
+  beta_fast: 32,
+  beta_slow: 1,
+  truncate: false,
   original_max_position_embeddings: 4096,
 } as const;
 
 /** CWM's rotation. */
 const cwmRotation = {
-  ...{ rope_type: "llama3", rope_theta: 1e6, factor: 16, low_freq_factor: 1, high_freq_factor: 4 },
+  rope_type: "llama3",
+  rope_theta: 1e6,
+  factor: 16,
+  low_freq_factor: 1,
+  high_freq_factor: 4,
   original_max_position_embeddings: 8192,
 } as const;
 
@@ -251,30 +79,47 @@ const apertusRotation = { ...cwmRotation, rope_theta: 12e6, factor: 8 } as const
 const gemma1 = { normsFromOne: true, activation: "geluTanh", scaledEmbeddings: true } as const;
 /** Fields that Gemma 2 and 3 share. */
 const gemma = {
-  ...{ ...gemma1, norms: "both", queryScalar: true, activationField: "hidden_activation" },
+  ...gemma1,
+  norms: "both",
+  queryScalar: true,
+  activationField: "hidden_activation",
 } as const satisfies Partial<Architecture>;
 
 const gemmaNext = { ...gemma, normsFromOne: false, queryKeyNorm: "head" } as const satisfies Partial<Architecture>;
 
 const glm = {
-  ...{ interleaved: true, partialRotation: 0.5, fused: "gateUp", biases: { output: false, feedForward: false } },
+  interleaved: true,
+  partialRotation: 0.5,
+  fused: "gateUp",
+  biases: { output: false, feedForward: false },
 } as const satisfies Partial<Architecture>;
 
 const cohere = {
-  ...{ norm: { eps: "layer_norm_eps", bias: false }, parallel: { norms: 1 }, interleaved: true, logitScale: true },
+  norm: { eps: "layer_norm_eps", bias: false },
+  parallel: { norms: 1 },
+  interleaved: true,
+  logitScale: true,
 } as const satisfies Partial<Architecture>;
 
 const graniteWindows = {
-  ...{ multipliers: true, sinks: true, windows: { every: 4, first: true }, layerThetas: true },
+  multipliers: true,
+  sinks: true,
+  windows: { every: 4, first: true },
+  layerThetas: true,
 } as const satisfies Partial<Architecture>;
 
 const lfm2 = {
-  ...{ queryKeyNorm: "head", activation: "silu", biases: { queryKeyValue: false, output: false } },
+  queryKeyNorm: "head",
+  activation: "silu",
+  biases: { queryKeyValue: false, output: false },
   recurrent: shortConvolution,
 } as const satisfies Partial<Architecture>;
 
 const qwenDelta = {
-  ...{ normsFromOne: true, queryKeyNorm: "head", gatedHeads: true, partialRotation: 0.25 },
+  normsFromOne: true,
+  queryKeyNorm: "head",
+  gatedHeads: true,
+  partialRotation: 0.25,
 } as const satisfies Partial<Architecture>;
 
 const noAttentionBias = { queryKeyValue: false, output: false } as const;
@@ -287,13 +132,11 @@ const tableOf = <N extends string>(rows: Readonly<Record<N, Architecture>>): Rea
 /** The architectures by the `model_type` of a `config.json`. */
 export const architectures = tableOf({
   gpt2: {
-    ...{
-      layersField: "n_layer",
-      norm: { eps: "layer_norm_epsilon" },
-      fused: true,
-      activation: "geluTanh",
-      plain: true,
-    },
+    layersField: "n_layer",
+    norm: { eps: "layer_norm_epsilon" },
+    fused: true,
+    activation: "geluTanh",
+    plain: true,
     learnedPositions: true,
   },
   // StarCoder, SantaCoder
@@ -309,7 +152,10 @@ export const architectures = tableOf({
   qwen3_moe: { queryKeyNorm: "head", windows: "all", experts: {} },
   gemma2: { ...gemma, softcaps: true, windows: { every: 2 } },
   gemma3_text: {
-    ...{ ...gemma, queryKeyNorm: "head", windows: { every: 6 }, localBase: "rope_local_base_freq" },
+    ...gemma,
+    queryKeyNorm: "head",
+    windows: { every: 6 },
+    localBase: "rope_local_base_freq",
   },
   // Phi-3, Phi-4
   phi3: { fused: true, windows: "all", partialRotation: 1, longRopeOnly: true },
@@ -323,9 +169,13 @@ export const architectures = tableOf({
   gemma: { ...gemma1, tanhGelu: true },
   // Phi-1, Phi-1.5, Phi-2
   phi: {
-    ...{ norm: { eps: "layer_norm_eps" }, parallel: { norms: 1 }, plain: true },
-    ...{ activation: "geluTanh", partialRotation: 0.5 },
-    ...{ queryKeyNorm: "headLayerNorm", queryKeyNormField: "qk_layernorm" },
+    norm: { eps: "layer_norm_eps" },
+    parallel: { norms: 1 },
+    plain: true,
+    activation: "geluTanh",
+    partialRotation: 0.5,
+    queryKeyNorm: "headLayerNorm",
+    queryKeyNormField: "qk_layernorm",
     biases: { queryKeyValue: true, output: true, feedForward: true, head: true },
   },
   glm: glm,
@@ -337,67 +187,97 @@ export const architectures = tableOf({
   cohere2: { ...cohere, windows: { every: 4 }, unrotated: "unwindowed" },
   // Nemotron-4, Minitron
   nemotron: {
-    ...{ norm: { eps: "norm_eps" }, normsFromOne: true, plain: true },
-    ...{ activation: "reluSquared", partialRotation: 0.5 },
+    norm: { eps: "norm_eps" },
+    normsFromOne: true,
+    plain: true,
+    activation: "reluSquared",
+    partialRotation: 0.5,
   },
   seed_oss: { biases: { output: "attention_out_bias" } },
   ernie4_5: { interleaved: true, biases: usesBias },
   stablelm: {
-    ...{ norm: { eps: "layer_norm_eps" }, partialRotation: 0.25 },
-    ...{ parallel: { norms: 1, key: "use_parallel_residual" } },
-    ...{ queryKeyNorm: "headLayerNorms", queryKeyNormField: "qk_layernorm" },
+    norm: { eps: "layer_norm_eps" },
+    partialRotation: 0.25,
+    parallel: { norms: 1, key: "use_parallel_residual" },
+    queryKeyNorm: "headLayerNorms",
+    queryKeyNormField: "qk_layernorm",
     biases: { queryKeyValue: "use_qkv_bias", output: false, feedForward: false },
   },
   starcoder2: {
-    ...{ norm: { eps: "norm_epsilon" }, plain: true, activation: "geluTanh", biases: usesBias },
+    norm: { eps: "norm_epsilon" },
+    plain: true,
+    activation: "geluTanh",
+    biases: usesBias,
     windows: "all",
   },
   arcee: { plain: true, activation: "reluSquared" },
   exaone4: {
-    ...{ norms: "after", queryKeyNorm: "head", windows: { every: 4 } },
+    norms: "after",
+    queryKeyNorm: "head",
+    windows: { every: 4 },
     unrotated: "unwindowedOfMixed",
   },
   gpt_oss: {
-    ...{ sinks: true, windows: { every: 2 }, rotation: gptOssRotation, clampedGate: true },
-    ...{ biases: { feedForward: true }, experts: { normalized: true, routerBias: true } },
+    sinks: true,
+    windows: { every: 2 },
+    rotation: gptOssRotation,
+    clampedGate: true,
+    biases: { feedForward: true },
+    experts: { normalized: true, routerBias: true },
   },
   olmoe: { queryKeyNorm: "all", clips: true, experts: {} },
   // Granite 3 MoE
   granitemoe: { multipliers: true, fused: "gateUp", experts: { normalized: true } },
   // Granite 4
   granitemoehybrid: {
-    ...{ multipliers: true, fused: "gateUp", unrotated: "unlessRope", derived: hybridFields },
-    ...{ recurrent: hybridStateSpace, experts: { normalized: true, beside: "shared_intermediate_size" } },
+    multipliers: true,
+    fused: "gateUp",
+    unrotated: "unlessRope",
+    derived: hybridFields,
+    recurrent: hybridStateSpace,
+    experts: { normalized: true, beside: "shared_intermediate_size" },
   },
   // Qwen1.5-MoE, Qwen2-MoE
   qwen2_moe: {
-    ...{ biases: { queryKeyValue: "qkv_bias", output: false } },
-    ...{ windows: "all", derived: qwen2MoeFields },
+    biases: { queryKeyValue: "qkv_bias", output: false },
+    windows: "all",
+    derived: qwen2MoeFields,
     experts: { shared: "shared_expert_intermediate_size" },
   },
   // GLM-4.5, GLM-4.6
   glm4_moe: {
-    ...{ partialRotation: 0.5, biases: { output: false, feedForward: false } },
-    ...{ queryKeyNormField: "use_qk_norm", queryKeyNorm: "head", experts: { grouped: true } },
+    partialRotation: 0.5,
+    biases: { output: false, feedForward: false },
+    queryKeyNormField: "use_qk_norm",
+    queryKeyNorm: "head",
+    experts: { grouped: true },
   },
   deepseek_v2: {
-    ...{ latent: true, interleaved: true, experts: { limited: true } },
+    latent: true,
+    interleaved: true,
+    experts: { limited: true },
   },
   deepseek_v3: { latent: true, latentHeadDim: true, experts: { grouped: true } },
   // GPT-NeoX, Pythia
   gpt_neox: {
-    ...{
-      norm: { eps: "layer_norm_eps" },
-      plain: true,
-      activation: "gelu",
-      groupedHeads: true,
-    },
-    ...{ parallel: { norms: 2, key: "use_parallel_residual" }, biases: { feedForward: true } },
-    ...{ partialRotation: 0.25, partialField: "rotary_pct", baseField: "rotary_emb_base" },
+    norm: { eps: "layer_norm_eps" },
+    plain: true,
+    activation: "gelu",
+    groupedHeads: true,
+    parallel: { norms: 2, key: "use_parallel_residual" },
+    biases: { feedForward: true },
+    partialRotation: 0.25,
+    partialField: "rotary_pct",
+    baseField: "rotary_emb_base",
   },
   falcon: {
-    ...{ norm: { eps: "layer_norm_epsilon" }, plain: true, groupedHeads: true },
-    ...{ activation: "gelu", activationField: "activation", parallel: falconParallel, derived: falconFields },
+    norm: { eps: "layer_norm_epsilon" },
+    plain: true,
+    groupedHeads: true,
+    activation: "gelu",
+    activationField: "activation",
+    parallel: falconParallel,
+    derived: falconFields,
     biases: { queryKeyValue: "bias", output: "bias", feedForward: "bias" },
   },
   opt: { learnedPositions: true },
@@ -405,18 +285,24 @@ export const architectures = tableOf({
   lfm2: { ...lfm2, derived: lfm2Fields },
   mamba2: {},
   qwen3_next: {
-    ...{ ...qwenDelta, recurrent: deltaNet },
+    ...qwenDelta,
+    recurrent: deltaNet,
     experts: { shared: "shared_expert_intermediate_size" },
   },
   mpt: { layersField: "n_layers", fused: true },
   gptj: { layersField: "n_layer", interleaved: true },
   codegen: { layersField: "n_layer", interleaved: true },
   llama4_text: {
-    ...{ interleaved: true, unrotated: "listed", chunked: true, derived: llama4Fields },
+    interleaved: true,
+    unrotated: "listed",
+    chunked: true,
+    derived: llama4Fields,
     experts: { scalesInputs: true, beside: "moe_intermediate_size" },
   },
   falcon_h1: {
-    ...{ recurrent: falconH1StateSpace, besideAttention: true, logitScale: "lm_head_multiplier" },
+    recurrent: falconH1StateSpace,
+    besideAttention: true,
+    logitScale: "lm_head_multiplier",
   },
   helium: { interleaved: true, biases: { output: false }, derived: heliumFields },
   // Code World Model
@@ -427,81 +313,122 @@ export const architectures = tableOf({
   granite_swa: { ...graniteWindows },
   // Granite MoE with a shared expert
   granitemoeshared: {
-    ...{ multipliers: true, fused: "gateUp" },
+    multipliers: true,
+    fused: "gateUp",
     experts: { normalized: true, beside: "shared_intermediate_size" },
   },
   // Granite MoE with windows
   granitemoe_swa: {
-    ...{ ...graniteWindows, fused: "gateUp" },
+    ...graniteWindows,
+    fused: "gateUp",
     experts: { normalized: true, beside: "shared_intermediate_size" },
   },
   vaultgemma: { ...gemma, norms: "before", softcaps: true, windows: { every: 2 } },
   // dots.llm1
   dots1: {
-    ...{ queryKeyNorm: "head", windows: "upper", biases: { feedForward: false } },
+    queryKeyNorm: "head",
+    windows: "upper",
+    biases: { feedForward: false },
     experts: { grouped: true },
   },
   solar_open: {
-    ...{ partialRotation: 1, wholeRotation: true, biases: { output: false, feedForward: false } },
+    partialRotation: 1,
+    wholeRotation: true,
+    biases: { output: false, feedForward: false },
     experts: { grouped: true },
   },
   minimax_m2: {
-    ...{ queryKeyNorm: "all", partialRotation: 1, biases: noBias, derived: minimaxFields },
+    queryKeyNorm: "all",
+    partialRotation: 1,
+    biases: noBias,
+    derived: minimaxFields,
     experts: { sigmoid: true, normalized: true },
   },
   // GLM-4.7-Flash
   glm4_moe_lite: {
-    ...{ latent: true, partialRotation: 1, derived: denseFirst, experts: { grouped: true } },
+    latent: true,
+    partialRotation: 1,
+    derived: denseFirst,
+    experts: { grouped: true },
   },
   youtu: { latent: true, latentHeadDim: true },
   ernie4_5_moe: {
-    ...{ interleaved: true, biases: noBias, derived: ernieMoeFields },
+    interleaved: true,
+    biases: noBias,
+    derived: ernieMoeFields,
     experts: { normalized: true, corrected: true },
   },
   flex_olmo: { norms: "after", queryKeyNorm: "all", experts: {} },
   lfm2_moe: { ...lfm2, derived: lfm2MoeFields, experts: { sigmoid: true, epsilon: 1e-6 } },
   jais2: { norm: { eps: "layer_norm_eps" }, plain: true, activation: "reluSquared" },
   hyperclovax: {
-    ...{ multipliers: true, logitScale: "logits_scaling", postNormField: "use_post_norm" },
+    multipliers: true,
+    logitScale: "logits_scaling",
+    postNormField: "use_post_norm",
     derived: hyperclovaFields,
   },
   // K-EXAONE
   exaone_moe: {
-    ...{ queryKeyNorm: "head", windows: { every: 4 }, unrotated: "unwindowedOfMixed" },
-    ...{ biases: noBias, derived: exaoneMoeFields, experts: { grouped: true } },
+    queryKeyNorm: "head",
+    windows: { every: 4 },
+    unrotated: "unwindowedOfMixed",
+    biases: noBias,
+    derived: exaoneMoeFields,
+    experts: { grouped: true },
   },
   // Hunyuan 3
   hy_v3: {
-    ...{ queryKeyNorm: "head", biases: { feedForward: false }, derived: hyV3Fields },
+    queryKeyNorm: "head",
+    biases: { feedForward: false },
+    derived: hyV3Fields,
     experts: { sigmoid: true, normalized: true },
   },
   hunyuan_v1_dense: { queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
   // Hunyuan-A13B
   hunyuan_v1_moe: {
-    ...{ queryKeyNorm: "rotatedHead", alphaBase: true, biases: { feedForward: false } },
-    ...{ ofLayer: hunyuanMoeLayer, experts: { normalized: true, beside: "intermediate_size" } },
+    queryKeyNorm: "rotatedHead",
+    alphaBase: true,
+    biases: { feedForward: false },
+    ofLayer: hunyuanMoeLayer,
+    experts: { normalized: true, beside: "intermediate_size" },
   },
   minicpm3: { latent: true, multipliers: true, derived: miniCpm3Fields },
   qwen3_5_text: { ...qwenDelta, recurrent: deltaNetApart, axes: true },
   gemma3n_text: {
-    ...{ ...gemmaNext, windows: { every: 5 }, localBase: "rope_local_base_freq" },
-    ...{ derived: gemma3nFields, ofLayer: gemma3nLayer, parts: gemma3nParts },
+    ...gemmaNext,
+    windows: { every: 5 },
+    localBase: "rope_local_base_freq",
+    derived: gemma3nFields,
+    ofLayer: gemma3nLayer,
+    parts: gemma3nParts,
   },
   gemma4_text: {
-    ...{ ...gemmaNext, windows: { every: 6 }, localBase: 10_000 },
-    ...{ derived: gemma4Fields, ofLayer: gemma4Layer, parts: gemma4Parts },
+    ...gemmaNext,
+    windows: { every: 6 },
+    localBase: 10_000,
+    derived: gemma4Fields,
+    ofLayer: gemma4Layer,
+    parts: gemma4Parts,
   },
   qwen3_5_moe_text: {
-    ...{ ...qwenDelta, recurrent: deltaNetApart, axes: true },
+    ...qwenDelta,
+    recurrent: deltaNetApart,
+    axes: true,
     experts: { normalized: true, shared: "shared_expert_intermediate_size" },
   },
   kimi_linear: {
-    ...{ latent: true, latentRotates: false, recurrent: kimiDelta },
-    ...{ derived: kimiFields, experts: { grouped: true } },
+    latent: true,
+    latentRotates: false,
+    recurrent: kimiDelta,
+    derived: kimiFields,
+    experts: { grouped: true },
   },
   mamba: {},
   jamba: {
-    ...{ unrotated: "unlessRope", biases: noBias, recurrent: jambaState, derived: jambaFields },
+    unrotated: "unlessRope",
+    biases: noBias,
+    recurrent: jambaState,
+    derived: jambaFields,
     experts: {},
   },
   bitnet: { innerNorms: true },
@@ -510,8 +437,13 @@ export const architectures = tableOf({
   apertus: { plain: true, xielu: true, queryKeyNorm: "head", rotation: apertusRotation },
   // Nemotron-H, Nemotron Nano 2 and 3
   nemotron_h: {
-    ...{ plain: true, activationField: "mlp_hidden_act", biases: noAttentionBias },
-    ...{ unrotated: "unlessRope", derived: nemotronFields, recurrent: nemotronStateSpace, parts: nemotronParts },
+    plain: true,
+    activationField: "mlp_hidden_act",
+    biases: noAttentionBias,
+    unrotated: "unlessRope",
+    derived: nemotronFields,
+    recurrent: nemotronStateSpace,
+    parts: nemotronParts,
     experts: { grouped: true, bias: false, beside: "moe_shared_expert_intermediate_size" },
   },
 });

@@ -11,7 +11,9 @@ import type { Settings } from "./settings.ts";
 type Fields = Readonly<Record<string, Json>>;
 
 const gptNames = {
-  ...{ hidden_size: "n_embd", max_position_embeddings: "n_positions", num_attention_heads: "n_head" },
+  hidden_size: "n_embd",
+  max_position_embeddings: "n_positions",
+  num_attention_heads: "n_head",
   num_hidden_layers: "n_layer",
 } as const;
 const routedNames = { num_local_experts: "n_routed_experts" } as const;
@@ -50,8 +52,12 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   glm_moe_dsa: { num_local_experts: "n_routed_experts", num_experts: "n_routed_experts" },
   jamba: localNames,
   nemotron_h: {
-    ...{ layers_block_type: "layer_types", num_local_experts: "n_routed_experts", mamba_n_groups: "n_groups" },
-    ...{ mamba_d_conv: "conv_kernel", mamba_dt_min: "time_step_min", mamba_conv_bias: "use_conv_bias" },
+    layers_block_type: "layer_types",
+    num_local_experts: "n_routed_experts",
+    mamba_n_groups: "n_groups",
+    mamba_d_conv: "conv_kernel",
+    mamba_dt_min: "time_step_min",
+    mamba_conv_bias: "use_conv_bias",
   },
   kimi_linear: {
     model_max_length: "max_position_embeddings",

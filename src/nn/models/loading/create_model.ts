@@ -33,9 +33,15 @@ const readCall = parameters("createModel", {
  *
  * @example
  * const model = nn.createModel<nn.VisionEncoder>({
- *   ...{ model_type: "vit", architectures: ["ViTForImageClassification"], num_labels: 10 },
- *   ...{ image_size: 32, patch_size: 4, hidden_size: 64, intermediate_size: 128 },
- *   ...{ num_hidden_layers: 4, num_attention_heads: 4 },
+ *   model_type: "vit",
+ *   architectures: ["ViTForImageClassification"],
+ *   num_labels: 10,
+ *   image_size: 32,
+ *   patch_size: 4,
+ *   hidden_size: 64,
+ *   intermediate_size: 128,
+ *   num_hidden_layers: 4,
+ *   num_attention_heads: 4,
  * });
  *
  * @throws {ArgumentError} `unknownArchitecture`, and other codes for unsupported settings, which the error names.

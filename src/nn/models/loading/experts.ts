@@ -1,6 +1,6 @@
 /** Reads mixtures of experts from a `config.json`. */
 import type { ExpertsDescription } from "../decoder/description.ts";
-import type { Architecture } from "./architectures.ts";
+import type { Architecture } from "./architecture.ts";
 import type { Settings } from "./settings.ts";
 
 /** Reads the mixture of experts of a layer; undefined if the config has no experts. */

@@ -9,10 +9,12 @@ import type {
   NormDescription,
   RopeDescription,
 } from "../decoder/description.ts";
-import { type Architecture, type ArchitectureName, type Described, rowOf } from "./architectures.ts";
+import type { Architecture } from "./architecture.ts";
+import { type ArchitectureName, type Described, rowOf } from "./architectures.ts";
 import { completed } from "./config_fields.ts";
 import { ggufAliases } from "./gguf_aliases.ts";
-import { chosenCount, expertCount, type GgufContext, ggufConfigs } from "./gguf_configs.ts";
+import { ggufConfigs } from "./gguf_configs.ts";
+import { chosenCount, expertCount, type GgufContext } from "./gguf_fields.ts";
 import { ggufFurther } from "./gguf_further.ts";
 import { ofText, unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";

@@ -17,11 +17,13 @@ import {
   hiddenOf,
   layerNorm,
   llama,
-} from "./gguf_configs.ts";
+} from "./gguf_fields.ts";
 import { alibiSlopes } from "./unrotated.ts";
 
 const likeLlama = (context: GgufContext): Fields => ({
-  ...{ ...llama(context), ...headWidth(context.settings), attention_bias: anyHas(context, "attn_q.bias") },
+  ...llama(context),
+  ...headWidth(context.settings),
+  attention_bias: anyHas(context, "attn_q.bias"),
   mlp_bias: anyHas(context, "ffn_up.bias"),
 });
 
@@ -67,8 +69,11 @@ function sharedMoe(context: GgufContext): Fields {
   const { settings } = context;
   const dense = settings.wholeIfAny("leading_dense_block_count", 0) ?? 0;
   return {
-    ...{ ...llama(context), ...mixture(context), num_experts: expertCount(settings) },
-    ...{ shared_expert_intermediate_size: sharedRows(context), qkv_bias: anyHas(context, "attn_q.bias") },
+    ...llama(context),
+    ...mixture(context),
+    num_experts: expertCount(settings),
+    shared_expert_intermediate_size: sharedRows(context),
+    qkv_bias: anyHas(context, "attn_q.bias"),
     mlp_only_layers: Array.from({ length: dense }, (_, index) => index),
     norm_topk_prob: settings.flag("expert_weights_norm", false),
   };
@@ -92,9 +97,14 @@ function hunyuanMoe(context: GgufContext): Fields {
   const { settings } = context;
   const width = settings.wholeIfAny("attention.key_length") ?? 1;
   return {
-    ...{ ...llama(context), ...headWidth(settings), attention_multiplier: 1 / Math.sqrt(width) },
-    ...{ embedding_multiplier: 1, residual_multiplier: 1, logits_scaling: 1 },
-    ...{ attention_bias: anyHas(context, "attn_q.bias"), num_local_experts: expertCount(settings) },
+    ...llama(context),
+    ...headWidth(settings),
+    attention_multiplier: 1 / Math.sqrt(width),
+    embedding_multiplier: 1,
+    residual_multiplier: 1,
+    logits_scaling: 1,
+    attention_bias: anyHas(context, "attn_q.bias"),
+    num_local_experts: expertCount(settings),
     num_experts_per_tok: chosenCount(settings),
     intermediate_size: settings.wholeIfAny("expert_feed_forward_length") ?? hiddenOf(context),
     shared_intermediate_size: sharedRows(context),
@@ -107,7 +117,8 @@ function miniCpm(context: GgufContext): Fields {
   const [width, count] = [settings.whole("embedding_length"), settings.whole("block_count")];
   const perHead = settings.wholeIfAny("attention.key_length") ?? width / settings.whole("attention.head_count");
   return {
-    ...{ ...likeLlama(context), attention_multiplier: 1 / Math.sqrt(perHead) },
+    ...likeLlama(context),
+    attention_multiplier: 1 / Math.sqrt(perHead),
     embedding_multiplier: settings.positiveIfAny("embedding_scale") ?? 12,
     residual_multiplier: settings.positiveIfAny("residual_scale") ?? 1.4 / Math.sqrt(count),
     logits_scaling: settings.positiveIfAny("logit_scale") ?? width / 256,
@@ -121,9 +132,14 @@ function gemmaEmbedding(context: GgufContext): Fields {
   const width = settings.whole("attention.key_length");
   const base = settings.positiveIfAny("rope.freq_base_swa") ?? 10_000;
   return {
-    ...{ ...fields, head_dim: width, query_pre_attn_scalar: width, use_bidirectional_attention: true },
-    ...{ sliding_window: settings.whole("attention.sliding_window"), sliding_window_pattern: 6 },
-    ...{ rope_theta, rope_local_base_freq: base },
+    ...fields,
+    head_dim: width,
+    query_pre_attn_scalar: width,
+    use_bidirectional_attention: true,
+    sliding_window: settings.whole("attention.sliding_window"),
+    sliding_window_pattern: 6,
+    rope_theta,
+    rope_local_base_freq: base,
   };
 }
 
@@ -151,16 +167,23 @@ export const ggufAliases: Readonly<Record<string, GgufConfig>> = {
   orion: {
     name: "stablelm",
     config: (context) => ({
-      ...{ ...common(context), ...heads(context.settings), intermediate_size: hiddenOf(context) },
-      ...{ layer_norm_eps: layerNorm(context), partial_rotary_factor: 1 },
+      ...common(context),
+      ...heads(context.settings),
+      intermediate_size: hiddenOf(context),
+      layer_norm_eps: layerNorm(context),
+      partial_rotary_factor: 1,
       rope_theta: context.settings.positiveIfAny("rope.freq_base") ?? 10_000,
     }),
   },
   codeshell: {
     name: "starcoder2",
     config: (context) => ({
-      ...{ ...common(context), ...heads(context.settings), intermediate_size: hiddenOf(context) },
-      ...{ norm_epsilon: layerNorm(context), use_bias: true, sliding_window: null },
+      ...common(context),
+      ...heads(context.settings),
+      intermediate_size: hiddenOf(context),
+      norm_epsilon: layerNorm(context),
+      use_bias: true,
+      sliding_window: null,
       rope_theta: context.settings.positiveIfAny("rope.freq_base") ?? 10_000,
     }),
   },
@@ -170,8 +193,12 @@ export const ggufAliases: Readonly<Record<string, GgufConfig>> = {
     config(context) {
       const { hidden_size, num_hidden_layers, max_position_embeddings, ...sizes } = common(context);
       return {
-        ...{ ...sizes, n_embd: hidden_size, n_layer: num_hidden_layers, n_positions: max_position_embeddings },
-        ...{ n_head: context.settings.whole("attention.head_count"), n_inner: hiddenOf(context) },
+        ...sizes,
+        n_embd: hidden_size,
+        n_layer: num_hidden_layers,
+        n_positions: max_position_embeddings,
+        n_head: context.settings.whole("attention.head_count"),
+        n_inner: hiddenOf(context),
         layer_norm_epsilon: layerNorm(context),
       };
     },

@@ -1,136 +1,38 @@
 /**
  * Further architectures of GGUF files: llama.cpp's metadata as the fields of Hugging Face's configs, which
- * {@link ofText} describes. The keys are those of `gguf-py/gguf/constants.py`; their meaning is that of
- * `convert_hf_to_gguf.py`.
+ * {@link ofText} describes.
  */
-import type { GgufReader } from "../../../io/gguf/file.ts";
 import { erf } from "../../../ops/elementwise/erf.reference.ts";
-import type { LayerDescription } from "../decoder/description.ts";
-import type { ArchitectureName } from "./architectures.ts";
+import {
+  anyHas,
+  chosenCount,
+  common,
+  deepseek,
+  eachHas,
+  expertCount,
+  experts,
+  expertWidth,
+  type Fields,
+  type GgufConfig,
+  type GgufContext,
+  heads,
+  headWidth,
+  hiddenOf,
+  isSoftmax,
+  latent,
+  layerNorm,
+  llama,
+  mamba,
+} from "./gguf_fields.ts";
 import type { Settings } from "./settings.ts";
-
-/** The fields of a `config.json`. */
-export type Fields = Readonly<Record<string, unknown>>;
-
-/** A file, and its settings, whose keys lack the architecture's prefix. */
-export interface GgufContext {
-  readonly file: GgufReader;
-  readonly settings: Settings;
-}
-
-/** An architecture, and how its config follows from a file. */
-export interface GgufConfig {
-  readonly name: ArchitectureName | ((context: GgufContext) => ArchitectureName);
-  readonly config: (context: GgufContext) => Fields;
-  /** Changes a layer in ways that no field of the config states. */
-  readonly layer?: (layer: LayerDescription, context: GgufContext) => LayerDescription;
-}
-
-/** Whether each block has a tensor. */
-export function eachHas({ file, settings }: GgufContext, tensor: string): boolean[] {
-  return Array.from({ length: settings.whole("block_count") }, (_, index) => file.has(`blk.${index}.${tensor}`));
-}
-
-export const anyHas = (context: GgufContext, tensor: string): boolean => eachHas(context, tensor).includes(true);
-
-export const expertCount = (settings: Settings): number => settings.whole("expert_count");
-/** The number of experts for each token. */
-export const chosenCount = (settings: Settings): number => settings.whole("expert_used_count");
-export const expertWidth = (settings: Settings): number => settings.whole("expert_feed_forward_length");
-
-/** The fields of all architectures. */
-export function common({ file, settings }: GgufContext): Fields {
-  return {
-    vocab_size: file.has("token_embd.weight") ? file.info("token_embd.weight").shape[0] : settings.whole("vocab_size"),
-    ...{ hidden_size: settings.whole("embedding_length"), num_hidden_layers: settings.whole("block_count") },
-    max_position_embeddings: settings.whole("context_length"),
-    tie_word_embeddings: !file.has("output.weight"),
-  };
-}
-
-/** Returns the largest number of a setting that may have one for each layer. */
-export const most = (settings: Settings, name: string): number | undefined => {
-  const value = settings.get(name);
-  return Array.isArray(value) ? Math.max(...value.map(Number)) : settings.wholeIfAny(name, 0);
-};
-
-/** The fields of attention and of a feed-forward with RMSNorm. */
-export function llama(context: GgufContext): Fields {
-  const { settings } = context;
-  return {
-    ...common(context),
-    ...{ rms_norm_eps: settings.positive("attention.layer_norm_rms_epsilon"), intermediate_size: hiddenOf(context) },
-    ...heads(settings),
-    rope_theta: settings.positiveIfAny("rope.freq_base") ?? 10_000,
-  };
-}
-
-/** One size of feed-forwards, or a list if layers differ. */
-export function hiddenOf({ settings }: GgufContext): unknown {
-  const value = settings.get("feed_forward_length");
-  return Array.isArray(value) && new Set(value).size === 1 ? value[0] : value;
-}
-
-export const heads = (settings: Settings): Fields => ({
-  num_attention_heads: most(settings, "attention.head_count"),
-  num_key_value_heads: most(settings, "attention.head_count_kv") ?? most(settings, "attention.head_count"),
-});
-
-export const headWidth = (settings: Settings): Fields => ({
-  head_dim: settings.wholeIfAny("attention.key_length") ?? null,
-});
-
-/** Names of DeepSeek-V3's experts, which other architectures share. */
-export function experts(context: GgufContext): Fields {
-  const { settings } = context;
-  return {
-    moe_intermediate_size: expertWidth(settings),
-    ...{ n_routed_experts: expertCount(settings), num_experts_per_tok: chosenCount(settings) },
-    ...{ n_shared_experts: settings.wholeIfAny("expert_shared_count", 0) ?? 0, ...groups(settings) },
-    first_k_dense_replace: settings.wholeIfAny("leading_dense_block_count", 0) ?? 0,
-    routed_scaling_factor: settings.get("expert_weights_scale") ? settings.positive("expert_weights_scale") : 1,
-    norm_topk_prob: settings.flag("expert_weights_norm", false),
-  };
-}
-
-const groups = (settings: Settings): Fields => ({
-  n_group: settings.wholeIfAny("expert_group_count", 0) || 1,
-  topk_group: settings.wholeIfAny("expert_group_used_count", 0) || 1,
-});
-
-/** The sizes of latent attention. Older files have the sizes of whole heads without `_mla`. */
-function latent(context: GgufContext): Fields {
-  const { settings } = context;
-  const rotated = settings.whole("rope.dimension_count");
-  const width = settings.wholeIfAny("attention.key_length_mla") ?? settings.whole("attention.key_length");
-  const count = settings.whole("attention.head_count");
-  return {
-    ...{ q_lora_rank: settings.wholeIfAny("attention.q_lora_rank") ?? null, num_key_value_heads: count },
-    ...{ kv_lora_rank: settings.whole("attention.kv_lora_rank"), qk_rope_head_dim: rotated },
-    qk_nope_head_dim: width - rotated,
-    v_head_dim:
-      settings.wholeIfAny("attention.value_length_mla") ??
-      settings.wholeIfAny("attention.value_length") ??
-      settings.whole("embedding_length") / count,
-    attention_bias: anyHas(context, "attn_kv_a_mqa.bias"),
-  };
-}
-
-/** Whether experts are chosen by softmax (1, the default), as in DeepSeek-V2, or by sigmoids (2), as in V3. */
-const isSoftmax = (settings: Settings): boolean => (settings.wholeIfAny("expert_gating_func", 0) || 1) === 1;
-
-export function deepseek(context: GgufContext): Fields {
-  const { settings } = context;
-  const shared = { ...llama(context), ...latent(context) };
-  if (!settings.get("expert_count")) return { ...shared, rope_interleave: true };
-  const all = { ...shared, ...experts(context) };
-  if (!isSoftmax(settings)) return { ...all, rope_interleave: true };
-  return { ...all, topk_method: all["n_group"] === 1 ? "greedy" : "group_limited_greedy" };
-}
 
 /** llama.cpp has these scales as constants, and the size of values is that of the hidden states for each head. */
 const miniCpm3 = (context: GgufContext): Fields => ({
-  ...{ ...llama(context), ...latent(context), scale_emb: 12, scale_depth: 1.4, dim_model_base: 256 },
+  ...llama(context),
+  ...latent(context),
+  scale_emb: 12,
+  scale_depth: 1.4,
+  dim_model_base: 256,
 });
 
 /** Kimi Linear's layers with a delta net have decays; the others have latent attention. */
@@ -140,23 +42,15 @@ function kimiLinear(context: GgufContext): Fields {
   const { n_routed_experts, ...others } = experts(context);
   const mixes = eachHas(context, "ssm_a");
   return {
-    ...{ ...sizes, ...latent(context), ...others, num_experts: n_routed_experts },
+    ...sizes,
+    ...latent(context),
+    ...others,
+    num_experts: n_routed_experts,
     norm_topk_prob: settings.flag("expert_weights_norm", true),
     layer_types: mixes.map((each) => (each ? "linear_attention" : "full_attention")),
-    ...{ linear_head_dim: settings.whole("kda.head_dim"), linear_conv_kernel_dim: settings.whole("ssm.conv_kernel") },
+    linear_head_dim: settings.whole("kda.head_dim"),
+    linear_conv_kernel_dim: settings.whole("ssm.conv_kernel"),
     linear_num_heads: file.info(`blk.${mixes.indexOf(true)}.ssm_beta.weight`).shape[0],
-  };
-}
-
-/** The parts of Mamba 2's layers. */
-export function mamba(context: GgufContext) {
-  const { settings } = context;
-  const inner = settings.whole("ssm.inner_size");
-  const count = settings.whole("ssm.time_step_rank");
-  return {
-    ...{ inner, count, state: settings.whole("ssm.state_size"), kernel: settings.whole("ssm.conv_kernel") },
-    ...{ groups: settings.whole("ssm.group_count"), hasBias: anyHas(context, "ssm_in.bias") },
-    ...{ hasConvolutionBias: anyHas(context, "ssm_conv1d.bias"), hasNorm: anyHas(context, "ssm_norm.weight") },
   };
 }
 
@@ -165,9 +59,16 @@ function mamba2(context: GgufContext): Fields {
   const { inner, count, state, kernel, groups, hasBias, hasConvolutionBias } = mamba(context);
   const { max_position_embeddings: _, ...sizes } = common(context);
   return {
-    ...{ ...sizes, layer_norm_epsilon: settings.positive("attention.layer_norm_rms_epsilon"), num_heads: count },
-    ...{ head_dim: inner / count, state_size: state, conv_kernel: kernel, n_groups: groups, use_bias: hasBias },
-    ...{ use_conv_bias: hasConvolutionBias, expand: inner / settings.whole("embedding_length") },
+    ...sizes,
+    layer_norm_epsilon: settings.positive("attention.layer_norm_rms_epsilon"),
+    num_heads: count,
+    head_dim: inner / count,
+    state_size: state,
+    conv_kernel: kernel,
+    n_groups: groups,
+    use_bias: hasBias,
+    use_conv_bias: hasConvolutionBias,
+    expand: inner / settings.whole("embedding_length"),
   };
 }
 
@@ -175,17 +76,23 @@ function mamba2(context: GgufContext): Fields {
 function falconH1(context: GgufContext): Fields {
   const { inner, count, state, kernel, groups, hasBias, hasConvolutionBias, hasNorm } = mamba(context);
   return {
-    ...{
-      ...llama(context),
-      ...headWidth(context.settings),
-      mamba_d_ssm: inner,
-      mamba_n_heads: count,
-      mamba_d_head: inner / count,
-    },
-    ...{ mamba_n_groups: groups, mamba_d_state: state, mamba_d_conv: kernel, mamba_proj_bias: hasBias },
-    ...{ mamba_conv_bias: hasConvolutionBias, mamba_rms_norm: hasNorm, mamba_norm_before_gate: false },
-    ...{ projectors_bias: anyHas(context, "ssm_out.bias"), attention_bias: anyHas(context, "attn_q.bias") },
-    ...{ mlp_bias: anyHas(context, "ffn_up.bias"), mlp_multipliers: [1, 1], ssm_multipliers: [1, 1, 1, 1, 1] },
+    ...llama(context),
+    ...headWidth(context.settings),
+    mamba_d_ssm: inner,
+    mamba_n_heads: count,
+    mamba_d_head: inner / count,
+    mamba_n_groups: groups,
+    mamba_d_state: state,
+    mamba_d_conv: kernel,
+    mamba_proj_bias: hasBias,
+    mamba_conv_bias: hasConvolutionBias,
+    mamba_rms_norm: hasNorm,
+    mamba_norm_before_gate: false,
+    projectors_bias: anyHas(context, "ssm_out.bias"),
+    attention_bias: anyHas(context, "attn_q.bias"),
+    mlp_bias: anyHas(context, "ffn_up.bias"),
+    mlp_multipliers: [1, 1],
+    ssm_multipliers: [1, 1, 1, 1, 1],
   };
 }
 
@@ -203,13 +110,21 @@ function graniteHybrid(context: GgufContext): Fields {
   const { inner, count, state, kernel, groups, hasBias, hasConvolutionBias } = mamba(context);
   const shared = settings.wholeIfAny("expert_shared_feed_forward_length", 0) ?? 0;
   return {
-    ...{ ...llama(context), ...granite(settings), attention_bias: anyHas(context, "attn_q.bias") },
-    ...{ num_local_experts: settings.wholeIfAny("expert_count", 0) ?? 0, shared_intermediate_size: shared },
+    ...llama(context),
+    ...granite(settings),
+    attention_bias: anyHas(context, "attn_q.bias"),
+    num_local_experts: settings.wholeIfAny("expert_count", 0) ?? 0,
+    shared_intermediate_size: shared,
     num_experts_per_tok: settings.wholeIfAny("expert_used_count", 0) || null,
     position_embedding_type: settings.flag("rope.scaling.finetuned", false) ? "rope" : null,
     layer_types: isMamba.map((mixes) => (mixes ? "linear_attention" : "full_attention")),
-    ...{ mamba_n_heads: count, mamba_d_head: inner / count, mamba_d_state: state, mamba_d_conv: kernel },
-    ...{ mamba_n_groups: groups, mamba_expand: inner / settings.whole("embedding_length"), mamba_proj_bias: hasBias },
+    mamba_n_heads: count,
+    mamba_d_head: inner / count,
+    mamba_d_state: state,
+    mamba_d_conv: kernel,
+    mamba_n_groups: groups,
+    mamba_expand: inner / settings.whole("embedding_length"),
+    mamba_proj_bias: hasBias,
     mamba_conv_bias: hasConvolutionBias,
   };
 }
@@ -218,7 +133,8 @@ function graniteHybrid(context: GgufContext): Fields {
 const lfm2Layers = (context: GgufContext): Fields => ({
   ...headWidth(context.settings),
   layer_types: eachHas(context, "attn_k.weight").map((attends) => (attends ? "full_attention" : "conv")),
-  ...{ conv_L_cache: context.settings.whole("shortconv.l_cache"), conv_bias: anyHas(context, "shortconv.conv.bias") },
+  conv_L_cache: context.settings.whole("shortconv.l_cache"),
+  conv_bias: anyHas(context, "shortconv.conv.bias"),
 });
 
 const normEps = ({ rms_norm_eps, ...others }: Fields): Fields => ({ ...others, norm_eps: rms_norm_eps });
@@ -229,14 +145,15 @@ function delta(context: GgufContext): Fields {
   const count = settings.whole("ssm.time_step_rank");
   const width = settings.whole("attention.key_length");
   return {
-    ...{ ...llama(context), head_dim: width, attention_bias: anyHas(context, "attn_q.bias") },
+    ...llama(context),
+    head_dim: width,
+    attention_bias: anyHas(context, "attn_q.bias"),
     partial_rotary_factor: settings.whole("rope.dimension_count") / width,
     layer_types: eachHas(context, "ssm_a").map((mixes) => (mixes ? "linear_attention" : "full_attention")),
-    ...{ linear_conv_kernel_dim: settings.whole("ssm.conv_kernel"), linear_num_value_heads: count },
-    ...{
-      linear_key_head_dim: settings.whole("ssm.state_size"),
-      linear_num_key_heads: settings.whole("ssm.group_count"),
-    },
+    linear_conv_kernel_dim: settings.whole("ssm.conv_kernel"),
+    linear_num_value_heads: count,
+    linear_key_head_dim: settings.whole("ssm.state_size"),
+    linear_num_key_heads: settings.whole("ssm.group_count"),
     linear_value_head_dim: settings.whole("ssm.inner_size") / count,
   };
 }
@@ -244,7 +161,8 @@ function delta(context: GgufContext): Fields {
 const deltaExperts = (settings: Settings): Fields => ({
   moe_intermediate_size: expertWidth(settings),
   shared_expert_intermediate_size: settings.whole("expert_shared_feed_forward_length"),
-  ...{ num_experts: expertCount(settings), num_experts_per_tok: chosenCount(settings) },
+  num_experts: expertCount(settings),
+  num_experts_per_tok: chosenCount(settings),
 });
 
 /** Whether each layer has a sliding window: a list in the file, or all layers but every n-th. */
@@ -264,7 +182,8 @@ function gemma(context: GgufContext, period: number): Fields {
   const sliding = slidingLayers(context, period);
   const table = file.has("per_layer_token_embd.weight") ? file.info("per_layer_token_embd.weight").shape[0] : undefined;
   return {
-    ...{ ...fields, sliding_window: settings.whole("attention.sliding_window") },
+    ...fields,
+    sliding_window: settings.whole("attention.sliding_window"),
     layer_types: sliding.map((slides) => (slides ? "sliding_attention" : "full_attention")),
     num_kv_shared_layers: settings.wholeIfAny("attention.shared_kv_layers", 0) ?? 0,
     hidden_size_per_layer_input: settings.wholeIfAny("embedding_length_per_layer_input", 0) ?? 0,
@@ -282,11 +201,10 @@ function gemma3n(context: GgufContext): Fields {
   const { settings, file } = context;
   const quantiles = settings.get("activation_sparsity_scale");
   return {
-    ...{ ...gemma(context, 5), ...headWidth(settings) },
-    ...{
-      altup_num_inputs: settings.whole("altup.num_inputs"),
-      altup_active_idx: settings.whole("altup.active_idx", 0),
-    },
+    ...gemma(context, 5),
+    ...headWidth(settings),
+    altup_num_inputs: settings.whole("altup.num_inputs"),
+    altup_active_idx: settings.whole("altup.active_idx", 0),
     laurel_rank: file.info("blk.0.laurel_l.weight").shape[0],
     final_logit_softcapping: settings.positiveIfAny("final_logit_softcapping") ?? 30,
     activation_sparsity_pattern: Array.isArray(quantiles) ? quantiles.map((at) => shareBelow(Number(at))) : null,
@@ -298,7 +216,8 @@ const shareBelow = (quantile: number): number =>
   Number.isFinite(quantile) && quantile > -10 ? (1 + erf(quantile * Math.SQRT1_2)) / 2 : 0;
 
 const besideFields = (settings: Settings): Fields => ({
-  ...{ enable_moe_block: true, num_experts: expertCount(settings) },
+  enable_moe_block: true,
+  num_experts: expertCount(settings),
   top_k_experts: chosenCount(settings),
   moe_intermediate_size: expertWidth(settings),
 });
@@ -316,10 +235,14 @@ function gemma4(context: GgufContext): Fields {
   const lengths = settings.get("feed_forward_length");
   const own = Array.isArray(lengths) ? Math.min(...lengths.map(Number)) : lengths;
   return {
-    ...{ ...gemma(context, 6), intermediate_size: own, attention_bias: anyHas(context, "attn_q.bias") },
+    ...gemma(context, 6),
+    intermediate_size: own,
+    attention_bias: anyHas(context, "attn_q.bias"),
     use_double_wide_mlp: Array.isArray(lengths) && Math.max(...lengths.map(Number)) !== own,
-    ...{ head_dim: settings.wholeIfAny("attention.key_length_swa") ?? wide, global_head_dim: wide },
-    ...{ num_key_value_heads: counts[sliding.indexOf(true)] ?? counts[0], attention_k_eq_v: isWithoutValues },
+    head_dim: settings.wholeIfAny("attention.key_length_swa") ?? wide,
+    global_head_dim: wide,
+    num_key_value_heads: counts[sliding.indexOf(true)] ?? counts[0],
+    attention_k_eq_v: isWithoutValues,
     num_global_key_value_heads: isWithoutValues ? counts[sliding.indexOf(false)] : null,
     ...(settings.get("expert_count") !== undefined && besideFields(settings)),
   };
@@ -330,14 +253,17 @@ function llama4(context: GgufContext): Fields {
   const { settings } = context;
   const sparse = eachHas(context, "ffn_gate_inp.weight");
   return {
-    ...{ ...llama(context), ...headWidth(settings), intermediate_size_mlp: hiddenOf(context) },
+    ...llama(context),
+    ...headWidth(settings),
+    intermediate_size_mlp: hiddenOf(context),
     intermediate_size: expertWidth(settings),
-    ...{ num_local_experts: expertCount(settings), num_experts_per_tok: chosenCount(settings) },
+    num_local_experts: expertCount(settings),
+    num_experts_per_tok: chosenCount(settings),
     moe_layers: sparse.flatMap((has, at) => (has ? [at] : [])),
     attention_chunk_size: settings.wholeIfAny("attention.chunk_size") ?? 8192,
     // llama.cpp has no setting for the norm: all models have it, except the one with 128 experts
     use_qk_norm: expertCount(settings) !== 128,
-    ...{ floor_scale: settings.wholeIfAny("attention.temperature_length") ?? 8192 },
+    floor_scale: settings.wholeIfAny("attention.temperature_length") ?? 8192,
     attn_scale: settings.positiveIfAny("attention.temperature_scale") ?? 0.1,
   };
 }
@@ -348,8 +274,11 @@ function ernie(context: GgufContext): Fields {
   const block = eachHas(context, "ffn_up_shexp.weight").indexOf(true);
   const rows = block < 0 ? 0 : context.file.info(`blk.${block}.ffn_up_shexp.weight`).shape[0];
   return {
-    ...{ ...llama(context), moe_intermediate_size: hidden, moe_num_experts: expertCount(settings) },
-    ...{ moe_k: chosenCount(settings), moe_num_shared_experts: rows / hidden },
+    ...llama(context),
+    moe_intermediate_size: hidden,
+    moe_num_experts: expertCount(settings),
+    moe_k: chosenCount(settings),
+    moe_num_shared_experts: rows / hidden,
     moe_layer_start_index: settings.wholeIfAny("leading_dense_block_count", 0) ?? 0,
     moe_layer_interval: settings.wholeIfAny("interleave_moe_layer_step") || 1,
   };
@@ -367,18 +296,22 @@ function mistral3(context: GgufContext): Fields {
   const temper = settings.positiveIfAny("attention.temperature_scale");
   const all = settings.positiveIfAny("rope.scaling.yarn_log_multiplier") ?? 0;
   return {
-    ...{ ...llama(context), ...headWidth(settings), sliding_window: null },
+    ...llama(context),
+    ...headWidth(settings),
+    sliding_window: null,
     rope_parameters: {
-      ...{ rope_type: "yarn", rope_theta: settings.positive("rope.freq_base"), mscale: all, mscale_all_dim: all },
-      ...{ factor: settings.positive("rope.scaling.factor"), original_max_position_embeddings: original },
+      rope_type: "yarn",
+      rope_theta: settings.positive("rope.freq_base"),
+      mscale: all,
+      mscale_all_dim: all,
+      factor: settings.positive("rope.scaling.factor"),
+      original_max_position_embeddings: original,
       beta_fast: settings.positiveIfAny("rope.scaling.yarn_beta_fast") ?? 32,
       beta_slow: settings.positiveIfAny("rope.scaling.yarn_beta_slow") ?? 1,
       llama_4_scaling_beta: temper ?? 0,
     },
   };
 }
-
-export const layerNorm = (context: GgufContext): number => context.settings.positive("attention.layer_norm_epsilon");
 
 /** The further architectures by llama.cpp's names. */
 export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
@@ -391,7 +324,10 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
   dots1: {
     name: "dots1",
     config: (context) => ({
-      ...{ ...llama(context), ...headWidth(context.settings), ...experts(context), max_window_layers: 1e5 },
+      ...llama(context),
+      ...headWidth(context.settings),
+      ...experts(context),
+      max_window_layers: 1e5,
       attention_bias: anyHas(context, "attn_q.bias"),
     }),
   },
@@ -399,11 +335,9 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
   "minimax-m2": {
     name: "minimax_m2",
     config: (context) => ({
-      ...{
-        ...llama(context),
-        ...headWidth(context.settings),
-        rotary_dim: context.settings.whole("rope.dimension_count"),
-      },
+      ...llama(context),
+      ...headWidth(context.settings),
+      rotary_dim: context.settings.whole("rope.dimension_count"),
       intermediate_size: expertWidth(context.settings),
       num_local_experts: expertCount(context.settings),
       num_experts_per_tok: chosenCount(context.settings),
@@ -431,14 +365,13 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
       const { hidden_size: d_model, num_hidden_layers: n_layers, max_position_embeddings, ...sizes } = common(context);
       const clip = context.settings.positiveIfAny("attention.clamp_kqv") ?? null;
       return {
-        ...{
-          ...sizes,
-          d_model,
-          n_layers,
-          max_seq_len: max_position_embeddings,
-          layer_norm_epsilon: layerNorm(context),
-        },
-        ...{ n_heads: context.settings.whole("attention.head_count"), attn_config: { clip_qkv: clip } },
+        ...sizes,
+        d_model,
+        n_layers,
+        max_seq_len: max_position_embeddings,
+        layer_norm_epsilon: layerNorm(context),
+        n_heads: context.settings.whole("attention.head_count"),
+        attn_config: { clip_qkv: clip },
       };
     },
   },
@@ -447,9 +380,13 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
     config(context) {
       const sizes = common(context);
       return {
-        ...{ vocab_size: sizes["vocab_size"], n_embd: sizes["hidden_size"], n_layer: sizes["num_hidden_layers"] },
-        ...{ n_positions: sizes["max_position_embeddings"], n_head: context.settings.whole("attention.head_count") },
-        ...{ rotary_dim: context.settings.whole("rope.dimension_count"), n_inner: hiddenOf(context) },
+        vocab_size: sizes["vocab_size"],
+        n_embd: sizes["hidden_size"],
+        n_layer: sizes["num_hidden_layers"],
+        n_positions: sizes["max_position_embeddings"],
+        n_head: context.settings.whole("attention.head_count"),
+        rotary_dim: context.settings.whole("rope.dimension_count"),
+        n_inner: hiddenOf(context),
         layer_norm_epsilon: layerNorm(context),
       };
     },
@@ -457,10 +394,15 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
   jais2: {
     name: "jais2",
     config: (context) => ({
-      ...{ ...common(context), ...heads(context.settings), layer_norm_eps: layerNorm(context) },
-      ...{ ...headWidth(context.settings), intermediate_size: hiddenOf(context), hidden_act: "relu2" },
+      ...common(context),
+      ...heads(context.settings),
+      layer_norm_eps: layerNorm(context),
+      ...headWidth(context.settings),
+      intermediate_size: hiddenOf(context),
+      hidden_act: "relu2",
       rope_theta: context.settings.positiveIfAny("rope.freq_base") ?? 10_000,
-      ...{ attention_bias: anyHas(context, "attn_q.bias"), mlp_bias: anyHas(context, "ffn_up.bias") },
+      attention_bias: anyHas(context, "attn_q.bias"),
+      mlp_bias: anyHas(context, "ffn_up.bias"),
     }),
   },
   llama4: { name: "llama4_text", config: llama4 },
@@ -468,7 +410,9 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
   lfm2: {
     name: "lfm2",
     config: (context) => ({
-      ...{ ...normEps(llama(context)), ...lfm2Layers(context), block_auto_adjust_ff_dim: false },
+      ...normEps(llama(context)),
+      ...lfm2Layers(context),
+      block_auto_adjust_ff_dim: false,
     }),
   },
   lfm2moe: {
@@ -477,8 +421,12 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
       const { n_routed_experts, n_shared_experts: _, n_group: __, topk_group: ___, ...others } = experts(context);
       const { first_k_dense_replace: dense, ...fields } = others;
       return {
-        ...{ ...normEps(llama(context)), ...lfm2Layers(context), ...fields, num_experts: n_routed_experts },
-        ...{ num_dense_layers: dense, use_expert_bias: anyHas(context, "exp_probs_b.bias") },
+        ...normEps(llama(context)),
+        ...lfm2Layers(context),
+        ...fields,
+        num_experts: n_routed_experts,
+        num_dense_layers: dense,
+        use_expert_bias: anyHas(context, "exp_probs_b.bias"),
         norm_topk_prob: context.settings.flag("expert_weights_norm", true),
       };
     },
@@ -489,7 +437,8 @@ export const ggufConfigs: Readonly<Record<string, GgufConfig>> = {
   qwen3next: {
     name: "qwen3_next",
     config: (context) => ({
-      ...{ ...delta(context), ...deltaExperts(context.settings) },
+      ...delta(context),
+      ...deltaExperts(context.settings),
       norm_topk_prob: context.settings.flag("expert_weights_norm", true),
     }),
   },

@@ -15,7 +15,7 @@ import {
   llama,
   mamba,
   most,
-} from "./gguf_configs.ts";
+} from "./gguf_fields.ts";
 
 /** The kind of a block of Nemotron-H follows from its tensors. */
 function nemotron(context: GgufContext): Fields {
@@ -26,13 +26,22 @@ function nemotron(context: GgufContext): Fields {
   );
   const { first_k_dense_replace: _, ...chosen } = settings.get("expert_count") ? experts(context) : {};
   return {
-    ...{ ...common(context), ...heads(settings), ...headWidth(settings), ...chosen, use_bias: hasBias },
+    ...common(context),
+    ...heads(settings),
+    ...headWidth(settings),
+    ...chosen,
+    use_bias: hasBias,
     layer_types: mixes.map((mixes, at) =>
       mixes ? "linear_attention" : attends[at] ? "full_attention" : chooses[at] ? "moe" : "mlp",
     ),
-    ...{ mamba_num_heads: count, mamba_head_dim: inner / count, ssm_state_size: state, n_groups: groups },
-    ...{ conv_kernel: kernel, use_conv_bias: hasConvolutionBias },
-    ...{ mlp_bias: anyHas(context, "ffn_up.bias"), intermediate_size: most(settings, "feed_forward_length") },
+    mamba_num_heads: count,
+    mamba_head_dim: inner / count,
+    ssm_state_size: state,
+    n_groups: groups,
+    conv_kernel: kernel,
+    use_conv_bias: hasConvolutionBias,
+    mlp_bias: anyHas(context, "ffn_up.bias"),
+    intermediate_size: most(settings, "feed_forward_length"),
     layer_norm_epsilon: settings.positive("attention.layer_norm_rms_epsilon"),
     moe_shared_expert_intermediate_size: settings.wholeIfAny("expert_shared_feed_forward_length"),
   };
@@ -43,8 +52,10 @@ function selective(context: GgufContext) {
   const { settings } = context;
   return {
     expand: settings.whole("ssm.inner_size") / settings.whole("embedding_length"),
-    ...{ state: settings.whole("ssm.state_size"), rank: settings.whole("ssm.time_step_rank") },
-    ...{ kernel: settings.whole("ssm.conv_kernel"), hasBias: anyHas(context, "ssm_in.bias") },
+    state: settings.whole("ssm.state_size"),
+    rank: settings.whole("ssm.time_step_rank"),
+    kernel: settings.whole("ssm.conv_kernel"),
+    hasBias: anyHas(context, "ssm_in.bias"),
     hasConvolutionBias: anyHas(context, "ssm_conv1d.bias"),
   };
 }
@@ -56,11 +67,19 @@ function jamba(context: GgufContext): Fields {
   const { rope_theta: _, ...fields } = llama(context);
   const [attends, chooses] = ["attn_q", "ffn_gate_inp"].map((end) => spacing(eachHas(context, `${end}.weight`)));
   return {
-    ...{ ...fields, mamba_expand: expand, mamba_d_state: state, mamba_dt_rank: rank, mamba_d_conv: kernel },
-    ...{ mamba_proj_bias: hasBias, mamba_conv_bias: hasConvolutionBias, num_experts: expertCount(settings) },
+    ...fields,
+    mamba_expand: expand,
+    mamba_d_state: state,
+    mamba_dt_rank: rank,
+    mamba_d_conv: kernel,
+    mamba_proj_bias: hasBias,
+    mamba_conv_bias: hasConvolutionBias,
+    num_experts: expertCount(settings),
     num_experts_per_tok: chosenCount(settings),
-    ...{ attn_layer_period: attends.period, attn_layer_offset: attends.offset },
-    ...{ expert_layer_period: chooses.period, expert_layer_offset: chooses.offset },
+    attn_layer_period: attends.period,
+    attn_layer_offset: attends.offset,
+    expert_layer_period: chooses.period,
+    expert_layer_offset: chooses.offset,
   };
 }
 
@@ -71,7 +90,9 @@ function spacing(values: readonly boolean[]): { readonly period: number; readonl
 }
 
 const withBiases = (context: GgufContext): Fields => ({
-  ...{ ...llama(context), ...headWidth(context.settings), attention_bias: anyHas(context, "attn_q.bias") },
+  ...llama(context),
+  ...headWidth(context.settings),
+  attention_bias: anyHas(context, "attn_q.bias"),
 });
 
 /** Further architectures by llama.cpp's names. */
@@ -98,8 +119,13 @@ export const ggufFurther: Readonly<Record<string, GgufConfig>> = {
       const { max_position_embeddings: _, ...sizes } = common(context);
       const { expand, state, rank, kernel, hasBias, hasConvolutionBias } = selective(context);
       return {
-        ...{ ...sizes, expand, state_size: state, time_step_rank: rank, conv_kernel: kernel, use_bias: hasBias },
-        ...{ use_conv_bias: hasConvolutionBias },
+        ...sizes,
+        expand,
+        state_size: state,
+        time_step_rank: rank,
+        conv_kernel: kernel,
+        use_bias: hasBias,
+        use_conv_bias: hasConvolutionBias,
         layer_norm_epsilon: context.settings.positive("attention.layer_norm_rms_epsilon"),
       };
     },

@@ -13,7 +13,8 @@ import {
 } from "../decoder/description.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import { activationOf } from "./activations.ts";
-import { type Architecture, type ArchitectureName, architectures, type Described, rowOf } from "./architectures.ts";
+import type { Architecture } from "./architecture.ts";
+import { type ArchitectureName, architectures, type Described, rowOf } from "./architectures.ts";
 import { checkAround, checkKeys, completed, quantizationKeys } from "./config_fields.ts";
 import { llama4Attention } from "./derived_fields.ts";
 import { expertsOf, isSparse } from "./experts.ts";

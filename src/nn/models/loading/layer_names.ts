@@ -146,9 +146,16 @@ const stateNames = {
 
 /** Names of the first Mamba's parameters. */
 const selectiveNames = {
-  ...{ "mixer.input": "in_proj", "mixer.convolution": "conv1d", "mixer.selection": "x_proj", "mixer.step": "dt_proj" },
-  ...{ "mixer.stepNorm": "dt_layernorm", "mixer.inputNorm": "b_layernorm", "mixer.outputNorm": "c_layernorm" },
-  ...{ "mixer.logDecay": "A_log", "mixer.skip": "D", "mixer.output": "out_proj" },
+  "mixer.input": "in_proj",
+  "mixer.convolution": "conv1d",
+  "mixer.selection": "x_proj",
+  "mixer.step": "dt_proj",
+  "mixer.stepNorm": "dt_layernorm",
+  "mixer.inputNorm": "b_layernorm",
+  "mixer.outputNorm": "c_layernorm",
+  "mixer.logDecay": "A_log",
+  "mixer.skip": "D",
+  "mixer.output": "out_proj",
 } as const;
 
 /** Adds a prefix to names, and another one to paths. */
@@ -405,10 +412,18 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     attentionNorm: "norm",
     feedForwardNorm: "norm",
     ...within("mixer", {
-      ...{ ...stateNames, "mixer.input": "in_proj", "attention.query": "q_proj", "attention.key": "k_proj" },
-      ...{ "attention.value": "v_proj", "attention.output": "o_proj", "feedForward.up": "up_proj" },
-      ...{ "feedForward.down": "down_proj", "feedForward.router": "gate", "feedForward.correction": "gate" },
-      ...{ "feedForward.experts.#.up": "experts.#.up_proj", "feedForward.experts.#.down": "experts.#.down_proj" },
+      ...stateNames,
+      "mixer.input": "in_proj",
+      "attention.query": "q_proj",
+      "attention.key": "k_proj",
+      "attention.value": "v_proj",
+      "attention.output": "o_proj",
+      "feedForward.up": "up_proj",
+      "feedForward.down": "down_proj",
+      "feedForward.router": "gate",
+      "feedForward.correction": "gate",
+      "feedForward.experts.#.up": "experts.#.up_proj",
+      "feedForward.experts.#.down": "experts.#.down_proj",
     }),
     ...sharedExpert("mixer.shared_experts"),
   },

@@ -208,8 +208,12 @@ export const hybridFields = (config: Settings): Readonly<Record<string, unknown>
 
 /** The kinds of Nemotron-H's blocks by their letters in published files, and by older names. */
 const nemotronKinds: Readonly<Record<string, string>> = {
-  ...{ M: "linear_attention", mamba: "linear_attention", "*": "full_attention", attention: "full_attention" },
-  ...{ E: "moe", "-": "mlp" },
+  M: "linear_attention",
+  mamba: "linear_attention",
+  "*": "full_attention",
+  attention: "full_attention",
+  E: "moe",
+  "-": "mlp",
 };
 
 const nemotronTypes = ["linear_attention", "moe", "full_attention", "mlp"];
@@ -240,8 +244,12 @@ export function nemotronStateSpace(config: Settings, index: number): StateSpaceD
   if (kindOf(config, index) !== "linear_attention") return undefined;
   const [heads, width] = [config.whole("mamba_num_heads"), config.whole("mamba_head_dim")];
   const own = {
-    ...{ num_heads: heads, head_dim: width, hidden_size: heads * width, expand: 1 },
-    ...{ state_size: config.get("ssm_state_size"), hidden_act: config.get("mamba_hidden_act") },
+    num_heads: heads,
+    head_dim: width,
+    hidden_size: heads * width,
+    expand: 1,
+    state_size: config.get("ssm_state_size"),
+    hidden_act: config.get("mamba_hidden_act"),
     time_step_limit: [config.number("time_step_min"), null],
   };
   return stateSpace(config.with(new Map([...config.entries(), ...Object.entries(own)])));
@@ -314,8 +322,12 @@ function isOfKind(config: Settings, kind: "attn" | "expert", index: number): boo
 export function jambaState(config: Settings, index: number): SelectiveStateDescription | undefined {
   if (isOfKind(config, "attn", index)) return undefined;
   const names = {
-    ...{ expand: "mamba_expand", state_size: "mamba_d_state", time_step_rank: "mamba_dt_rank" },
-    ...{ conv_kernel: "mamba_d_conv", use_bias: "mamba_proj_bias", use_conv_bias: "mamba_conv_bias" },
+    expand: "mamba_expand",
+    state_size: "mamba_d_state",
+    time_step_rank: "mamba_dt_rank",
+    conv_kernel: "mamba_d_conv",
+    use_bias: "mamba_proj_bias",
+    use_conv_bias: "mamba_conv_bias",
   };
   const own = Object.entries(names).map(([name, given]) => [name, config.get(given)] as const);
   const state = selectiveState(config.with(new Map([...config.entries(), ...own])));

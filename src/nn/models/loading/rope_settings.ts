@@ -3,7 +3,7 @@
  * `transformers`.
  */
 import type { RopeDescription } from "../decoder/description.ts";
-import type { Architecture } from "./architectures.ts";
+import type { Architecture } from "./architecture.ts";
 import { axesKeys, checkKeys, rotationKeys, temperKeys } from "./config_fields.ts";
 import type { Settings } from "./settings.ts";
 

@@ -164,16 +164,22 @@ test.each([[["mlp", "full_attention", "linear_attention"]], [["moe", "linear_att
   async (kinds) => {
     const model = nn
       .createModel<Decoder>({
-        ...{
-          model_type: "nemotron_h",
-          layers_block_type: kinds,
-          vocab_size: 31,
-          hidden_size: 16,
-          intermediate_size: 20,
-        },
-        ...{ num_attention_heads: 2, num_key_value_heads: 1, head_dim: 8, mamba_num_heads: 4, mamba_head_dim: 4 },
-        ...{ ssm_state_size: 4, n_groups: 2, n_routed_experts: 4, moe_intermediate_size: 12 },
-        ...{ moe_shared_expert_intermediate_size: 12, max_position_embeddings: 64 },
+        model_type: "nemotron_h",
+        layers_block_type: kinds,
+        vocab_size: 31,
+        hidden_size: 16,
+        intermediate_size: 20,
+        num_attention_heads: 2,
+        num_key_value_heads: 1,
+        head_dim: 8,
+        mamba_num_heads: 4,
+        mamba_head_dim: 4,
+        ssm_state_size: 4,
+        n_groups: 2,
+        n_routed_experts: 4,
+        moe_intermediate_size: 12,
+        moe_shared_expert_intermediate_size: 12,
+        max_position_embeddings: 64,
       })
       .eval();
     const generator = new Generator(5);

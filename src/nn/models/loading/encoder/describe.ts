@@ -278,7 +278,9 @@ function distancesOf(row: EncoderArchitecture, config: Settings, { heads, width,
     .split("|")
     .map((type) => type.trim());
   return {
-    ...({ kind: "disentangled", span: count ?? longest, norm: norms.includes("layer_norm") } as const),
+    kind: "disentangled" as const,
+    span: count ?? longest,
+    norm: norms.includes("layer_norm"),
     buckets: count === undefined ? undefined : { count, longest },
   };
 }

@@ -45,7 +45,10 @@ export function openGgufEncoderDecoder(file: GgufReader): Opened {
   const generation = generationOfGguf(file);
   const source = ggufSource(file);
   const common = {
-    ...({ style: "gguf", config: Object.fromEntries(entries), generation, chatTemplate: undefined } as const),
+    style: "gguf" as const,
+    config: Object.fromEntries(entries),
+    generation,
+    chatTemplate: undefined,
     [Symbol.dispose]: () => source[Symbol.dispose](),
   };
   if (isAlone) {

@@ -42,7 +42,9 @@ export function openEncoderDecoder(path: string, name: EncoderDecoderName, confi
   try {
     const source = sourceOf(file, settings);
     const common = {
-      ...({ style: "huggingFace", generation: generationOf(path), chatTemplate: chatTemplateOf(path) } as const),
+      style: "huggingFace" as const,
+      generation: generationOf(path),
+      chatTemplate: chatTemplateOf(path),
       config: recordIn(config),
       [Symbol.dispose]: () => file.close(),
     };
