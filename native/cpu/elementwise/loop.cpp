@@ -362,7 +362,7 @@ void Loop::run_part(const PlacedRow &row, const View *views, int64_t begin, int6
 
 Loop::Target Loop::target_of(const View &result) const {
   if (result.layout != Layout::dense) return Target::scattered;
-  bool is_large = count_ * result.size() >= streamed_bytes;
+  bool is_large = count_ * result.size() >= tuning::streams::streamed_bytes;
   bool is_aligned = reinterpret_cast<uintptr_t>(result.first()) % stream_line == 0;
   return streams().copy && is_large && is_aligned ? Target::streamed : Target::in_place;
 }

@@ -80,7 +80,7 @@ void RowReader::gather(int operand, const int64_t (&offsets)[rows_together], int
 RowWriter::RowWriter(const NormalizationCall &call, void *result, char *buffer)
     : result_(static_cast<char *>(result)), buffer_(buffer), bytes_(call.length * call.size()) {
   bool is_aligned = reinterpret_cast<uintptr_t>(result) % stream_line == 0 && bytes_ % stream_line == 0;
-  is_streamed_ = result && streams().copy && is_aligned && call.rows * bytes_ >= streamed_bytes;
+  is_streamed_ = result && streams().copy && is_aligned && call.rows * bytes_ >= tuning::streams::streamed_bytes;
 }
 
 } // namespace orchard
