@@ -286,43 +286,56 @@ template <class Op> void merge(void *states, int64_t count, const ReductionFacts
     for (int64_t at = 0; at + step < count; at += 2 * step) op.merge(typed_states[at], typed_states[at + step]);
 }
 
-template <class To, class From> void write(char *out, int64_t at, From value) {
-  reinterpret_cast<To *>(out)[at] = store<To>(converted<Compute<To>>(value));
+// Results that are converted to their dtype together.
+constexpr int64_t results_at_once = 64;
+
+template <class To, class From> void write(char *out, const From *values, int64_t count, int64_t stride) {
+  To *to = reinterpret_cast<To *>(out);
+  const auto stored = [&](int64_t i) { return store<To>(converted<Compute<To>>(values[i])); };
+  if (stride == 1)
+    for (int64_t i = 0; i < count; i++) to[i] = stored(i);
+  else
+    for (int64_t i = 0; i < count; i++) to[i * stride] = stored(i);
 }
 
-void write_result(char *out, DType dtype, int64_t at, double value) {
+[[gnu::noinline]] void write_results(char *out, DType dtype, const double *values, int64_t count, int64_t stride) {
   switch (dtype) {
-  case DType::float64: return write<double>(out, at, value);
-  case DType::float16: return write<Float16>(out, at, float(value));
-  case DType::bfloat16: return write<BFloat16>(out, at, float(value));
-  default: return write<float>(out, at, value);
+  case DType::float64: return write<double>(out, values, count, stride);
+  case DType::float16: return write<Float16>(out, values, count, stride);
+  case DType::bfloat16: return write<BFloat16>(out, values, count, stride);
+  default: return write<float>(out, values, count, stride);
   }
 }
 
-void write_result(char *out, DType dtype, int64_t at, int64_t value) {
+[[gnu::noinline]] void write_results(char *out, DType dtype, const int64_t *values, int64_t count, int64_t stride) {
   switch (dtype) {
-  case DType::int64: return write<int64_t>(out, at, value);
-  case DType::int32: return write<int32_t>(out, at, value);
-  case DType::uint32: return write<uint32_t>(out, at, value);
-  case DType::int8: return write<int8_t>(out, at, value);
-  case DType::uint8: return write<uint8_t>(out, at, value);
-  default: return write<Bool>(out, at, value);
+  case DType::int64: return write<int64_t>(out, values, count, stride);
+  case DType::int32: return write<int32_t>(out, values, count, stride);
+  case DType::uint32: return write<uint32_t>(out, values, count, stride);
+  case DType::int8: return write<int8_t>(out, values, count, stride);
+  case DType::uint8: return write<uint8_t>(out, values, count, stride);
+  default: return write<Bool>(out, values, count, stride);
   }
-}
-
-template <class State> int64_t index_of(const State &state) {
-  if constexpr (std::is_class_v<State>) return state.index;
-  else return 0;
 }
 
 template <class Op, bool is_indexed>
 void finish(const void *states, int64_t step, int64_t count, const ReductionFacts &facts, char *out, int64_t *indices,
             int64_t out_stride) {
+  using State = typename Op::State;
   Op op(facts);
-  auto *typed_states = static_cast<const typename Op::State *>(states);
-  for (int64_t i = 0; i < count; i++) {
-    write_result(out, facts.out, i * out_stride, op.result(typed_states[i * step]));
-    if constexpr (is_indexed) indices[i * out_stride] = typed_states[i * step].index;
+  auto *typed_states = static_cast<const State *>(states);
+  const int64_t size = dtype_sizes[static_cast<int>(facts.out)];
+  decltype(op.result(State())) values[results_at_once];
+  for (int64_t first = 0; first < count; first += results_at_once) {
+    const int64_t part = std::min(results_at_once, count - first);
+    const State *from = typed_states + first * step;
+    if (step == 1)
+      for (int64_t i = 0; i < part; i++) values[i] = op.result(from[i]);
+    else
+      for (int64_t i = 0; i < part; i++) values[i] = op.result(from[i * step]);
+    write_results(out + first * out_stride * size, facts.out, values, part, out_stride);
+    if constexpr (is_indexed)
+      for (int64_t i = 0; i < part; i++) indices[(first + i) * out_stride] = from[i * step].index;
   }
 }
 
