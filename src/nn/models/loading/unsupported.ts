@@ -1,6 +1,6 @@
 /** What to load instead of popular models that are not supported, by `model_type`. */
 
-const classifiers = "to classify images, load vit, deit, dinov2, resnet, convnext, swin or segformer";
+const classifiers = "to classify images, load vit, deit, beit, dinov2, resnet, convnext, swin or segformer";
 const speech = "to recognize speech, load whisper, or wav2vec2, hubert or wavlm with a CTC head";
 const sounds = "sounds can't be classified or generated; to recognize speech, load whisper, wav2vec2 or hubert";
 const pages = "to read text in images, load a vision-language model such as qwen2_5_vl or smolvlm";
@@ -10,7 +10,7 @@ const detectors = "to find objects, load detr, rt_detr or yolos";
 const experts = "of mixtures of experts mixtral, qwen3_moe, olmoe and granitemoe load";
 
 const alternatives: Readonly<Record<string, string>> = {
-  ...{ beit: classifiers, swinv2: classifiers, efficientnet: classifiers, regnet: classifiers },
+  ...{ swinv2: classifiers, efficientnet: classifiers, regnet: classifiers },
   ...{ mobilenet_v1: classifiers, mobilenet_v2: classifiers, mobilevit: classifiers, timm_wrapper: classifiers },
   ...{ "wav2vec2-bert": speech, "wav2vec2-conformer": speech, moonshine: speech, parakeet: speech },
   ...{ speech_to_text: speech, seamless_m4t_v2: speech, unispeech: speech, "data2vec-audio": speech },
