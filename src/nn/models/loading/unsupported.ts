@@ -1,6 +1,6 @@
 /** What to load instead of popular models that are not supported, by `model_type`. */
 
-const classifiers = "to classify images, load vit, deit, dinov2, resnet, convnext, swin or segformer";
+const classifiers = "to classify images, load vit, deit, beit, dinov2, resnet, convnext, swin or segformer";
 const speech = "to recognize speech, load whisper, or wav2vec2, hubert or wavlm with a CTC head";
 const sounds = "sounds can't be classified or generated; to recognize speech, load whisper, wav2vec2 or hubert";
 const pages = "to read text in images, load a vision-language model such as qwen2_5_vl or smolvlm";
@@ -10,7 +10,6 @@ const detectors = "to find objects, load detr, rt_detr or yolos";
 const experts = "of mixtures of experts mixtral, qwen3_moe, olmoe and granitemoe load";
 
 const alternatives: Readonly<Record<string, string>> = {
-  beit: classifiers,
   swinv2: classifiers,
   efficientnet: classifiers,
   regnet: classifiers,

@@ -22,6 +22,8 @@ export interface VisionDescription {
   readonly layers: readonly EncoderLayerDescription[];
   /** Whether learned positions are also added after each block but the last. Default false. */
   readonly midPositions?: boolean | undefined;
+  /** Learned biases of attention for distances on the grid, which blocks share, or each block has. Default: none. */
+  readonly distances?: "shared" | "each" | undefined;
   /** The input of the final norm: all hidden states, or only the pooled state. `"none"`: there is no final norm. */
   readonly finalNorm: "states" | "pooled" | "none";
   /** How the hidden states of an image become one vector. */
@@ -52,8 +54,8 @@ export interface PatchesDescription {
   readonly registers?: number | undefined;
   /** The number of learned detection tokens after the patches. These tokens have positions. Default 0. */
   readonly detectionTokens?: number | undefined;
-  /** Learned positions, or the base of rotary ones. */
-  readonly positions: LearnedGrid | { readonly kind: "rotary"; readonly base: number };
+  /** Learned positions, the base of rotary ones, or none. */
+  readonly positions: LearnedGrid | { readonly kind: "rotary"; readonly base: number } | { readonly kind: "none" };
 }
 
 /**
@@ -68,11 +70,11 @@ export interface LearnedGrid {
 }
 
 /**
- * How the hidden states of an image become one vector: the first token's state, the mean of all tokens, an activation
- * of a linear layer of the first token's state, or attention of a learned query.
+ * How the hidden states of an image become one vector: the first token's state, the mean of all tokens or of
+ * the patches, an activation of a linear layer of the first token's state, or attention of a learned query.
  */
 export type VisionPooling =
-  | { readonly kind: "first" | "mean" }
+  | { readonly kind: "first" | "mean" | "patches" }
   | { readonly kind: "dense"; readonly width: number; readonly activation: EncoderActivation }
   | { readonly kind: "attention"; readonly heads: number; readonly feedForward: FeedForwardDescription };
 
@@ -81,10 +83,10 @@ export interface VisionHead {
   /** The number of labels. */
   readonly outputs: number;
   /**
-   * The classified vector: the first token's state, the mean of the patches' states, or both. `"teacher"` is DeiT's
-   * mean of the scores of the class token and, with another layer, of the distillation token.
+   * The classified vector: the first token's state, the mean of the patches' states, both, or the pooled vector. `"teacher"` is
+   * DeiT's mean of the scores of the class token and, with another layer, of the distillation token.
    */
-  readonly of: "first" | "patches" | "firstAndPatches" | "teacher";
+  readonly of: "first" | "patches" | "firstAndPatches" | "pooled" | "teacher";
 }
 
 /** A detector of objects: an image encoder with detection tokens, each of which may find one object. */

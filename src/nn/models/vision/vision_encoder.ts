@@ -20,11 +20,13 @@ import type { Normalization } from "../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { newNorm } from "../decoder/block.ts";
 import type { NormDescription } from "../decoder/description.ts";
+import type { EncoderInputs } from "../encoder/attention.ts";
 import { EncoderBlock } from "../encoder/block.ts";
 import { centeredRotation } from "../encoder/grid_rotation.ts";
 import type { EncoderLabels } from "../encoder/labels.ts";
 import { placesIn } from "../loading/vision/names.ts";
 import type { VisionDescription } from "./description.ts";
+import { distanceBias, distanceRows } from "./distance_bias.ts";
 import { gridOf, placesOf, positionsOn, tokensBefore, VisionEmbeddings } from "./embeddings.ts";
 import { AttentionPooling, DensePooling } from "./pooling.ts";
 import type { ImageProcessor } from "./processor/processor.ts";
@@ -52,6 +54,7 @@ const readStates = parameters("VisionEncoder.hiddenStates", {
  * | `embeddings. …` | see {@link VisionEmbeddings} |
  * | `blocks.0. …` | see {@link EncoderBlock} |
  * | `midPositions.weight` | [(blocks − 1) · positions, width] of YOLOS; null for others |
+ * | `distances.0.weight` | [distances on the grid + 3, heads] of BEiT, one table or one for each block |
  * | `finalNorm.weight` | [width]; null without a final norm |
  * | `pooling. …` | see {@link DensePooling} and {@link AttentionPooling}; null for other models |
  * | `projection.weight` | [projection, width]; null for other models |
@@ -62,6 +65,7 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
   readonly embeddings: VisionEmbeddings;
   readonly blocks: readonly EncoderBlock[];
   readonly midPositions: Embedding | null;
+  readonly distances: readonly Embedding[];
   readonly finalNorm: Normalization | null;
   readonly pooling: DensePooling | AttentionPooling | null;
   readonly projection: Linear | QuantizedLinear | null;
@@ -88,6 +92,9 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
       description.midPositions && layers.length > 1
         ? new Embedding((layers.length - 1) * placesOf(description.patches), width, shared)
         : null;
+    const tables = description.distances ? layers.slice(0, description.distances === "shared" ? 1 : undefined) : [];
+    const rows = distanceRows(gridOf(description.patches, description.patches.image));
+    this.distances = tables.map(({ attention }) => new Embedding(rows, attention.heads, shared));
     // InternVL's final norm is a LayerNorm even if its blocks have RMSNorms
     const lastNorm: NormDescription = norm.kind === "rmsNorm" ? { kind: "layerNorm", eps: norm.eps, bias: true } : norm;
     this.finalNorm = finalNorm === "none" ? null : newNorm(width, lastNorm, shared);
@@ -181,9 +188,9 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
     );
     return tidy(() => {
       let x = this.embeddings.forward(pixels);
-      const inputs = { mask: undefined, bias: undefined, distances: undefined, rotation: this.rotationFor(pixels) };
+      const inputsOf = this.inputsFor(pixels);
       for (const [at, block] of this.blocks.slice(0, Math.max(0, count)).entries()) {
-        x = block.forward(x, inputs);
+        x = block.forward(x, inputsOf(at));
         if (this.midPositions && at < layers.length - 1) x = this.withPositions(x, at, pixels);
       }
       return finalNorm === "states" && count === layers.length ? this.finalNorm!.forward(x) : x;
@@ -197,12 +204,12 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
    */
   statesAfter(pixels: Tensor, counts: readonly number[], normalizes: boolean): Tensor[] {
     this.checkPixels(pixels);
-    const inputs = { mask: undefined, bias: undefined, distances: undefined, rotation: this.rotationFor(pixels) };
+    const inputsOf = this.inputsFor(pixels);
     const norm = (x: Tensor) => (normalizes && this.finalNorm ? this.finalNorm.forward(x) : x);
     let x = this.embeddings.forward(pixels);
     const found: Tensor[] = counts.includes(0) ? [norm(x)] : [];
     for (const [at, block] of this.blocks.slice(0, Math.max(...counts)).entries()) {
-      x = block.forward(x, inputs);
+      x = block.forward(x, inputsOf(at));
       if (counts.includes(at + 1)) found.push(norm(x));
     }
     return found;
@@ -218,13 +225,41 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
    */
   embedImages(pixels: Tensor): Tensor {
     return tidy(() => {
-      const { pooling, projection } = this;
-      const states = this.hiddenStates(pixels);
-      const { kind } = this.#description.pooling;
-      const plain = () => (kind === "mean" ? mean(states, { dim: 1 }) : select(states, 1, 0));
-      const pooled = pooling ? pooling.forward(states) : plain();
-      const normalized = this.#description.finalNorm === "pooled" ? this.finalNorm!.forward(pooled) : pooled;
-      return projection ? projection.forward(normalized) : normalized;
+      const { projection } = this;
+      const pooled = this.pool(this.hiddenStates(pixels));
+      return projection ? projection.forward(pooled) : pooled;
+    });
+  }
+
+  private pool(states: Tensor): Tensor {
+    const { pooling, finalNorm } = this.#description;
+    const plain = () =>
+      pooling.kind === "mean"
+        ? mean(states, { dim: 1 })
+        : pooling.kind === "patches"
+          ? this.meanOfPatches(states)
+          : select(states, 1, 0);
+    const pooled = this.pooling ? this.pooling.forward(states) : plain();
+    return finalNorm === "pooled" ? this.finalNorm!.forward(pooled) : pooled;
+  }
+
+  private meanOfPatches(states: Tensor): Tensor {
+    const { all } = tokensBefore(this.#description.patches);
+    return mean(narrow(states, 1, all, states.shape[1] - all), { dim: 1 });
+  }
+
+  /** Returns the inputs of each block. */
+  private inputsFor(pixels: Tensor): (block: number) => EncoderInputs {
+    const { patches, distances } = this.#description;
+    const rotation = this.rotationFor(pixels);
+    const grid = gridOf(patches, tupleOf(pixels.shape.slice(2), 2));
+    const biasOf = (at: number) => distanceBias(this.distances[at].weight, gridOf(patches, patches.image), grid);
+    const shared = distances === "shared" && this.distances.length > 0 ? biasOf(0) : undefined;
+    return (at) => ({
+      mask: undefined,
+      distances: undefined,
+      rotation,
+      bias: distances === "each" ? biasOf(at) : shared,
     });
   }
 
@@ -239,11 +274,10 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
 
   private classify(states: Tensor): Tensor {
     const { of } = this.#description.head!;
-    const { all } = tokensBefore(this.#description.patches);
     const first = () => select(states, 1, 0);
-    const patches = () => mean(narrow(states, 1, all, states.shape[1] - all), { dim: 1 });
-    if (of === "patches") return this.head!.forward(patches());
-    if (of === "firstAndPatches") return this.head!.forward(cat([first(), patches()], 1));
+    if (of === "pooled") return this.head!.forward(this.pool(states));
+    if (of === "patches") return this.head!.forward(this.meanOfPatches(states));
+    if (of === "firstAndPatches") return this.head!.forward(cat([first(), this.meanOfPatches(states)], 1));
     const scores = this.head!.forward(first());
     if (of === "first") return scores;
     return div(add(scores, this.distillationHead!.forward(select(states, 1, 1))), 2);

@@ -1,4 +1,4 @@
-/** Splits a grid of states into windows, and joins them again. */
+/** Splits a grid of states into windows, joins them again, and counts the distances in a grid. */
 import { tupleOf } from "../../../core/tuples.ts";
 import { pad } from "../../../ops/join/pad.ts";
 import { permute } from "../../../ops/view/permute.ts";
@@ -31,4 +31,14 @@ export function wholeOf(parts: Tensor, shape: Shape): Tensor {
   const windows = reshape(parts, [batch, down / size, across / size, size, size, width]);
   const whole = reshape(permute(windows, [0, 1, 3, 2, 4, 5]), [batch, down, across, width]);
   return narrow(narrow(whole, 1, 0, rows), 2, 0, columns);
+}
+
+/** @internal Returns the row in the table of distances for each two places of a grid, a place's row being major. */
+export function distancesIn(rows: number, columns: number): Int32Array {
+  const places = rows * columns;
+  return Int32Array.from({ length: places * places }, (_, pair) => {
+    const [from, to] = [Math.floor(pair / places), pair % places];
+    const down = Math.floor(from / columns) - Math.floor(to / columns) + rows - 1;
+    return down * (2 * columns - 1) + (from % columns) - (to % columns) + columns - 1;
+  });
 }

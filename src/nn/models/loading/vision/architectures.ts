@@ -20,8 +20,10 @@ export interface VisionArchitecture {
   readonly patches?: "noBias" | "flat";
   /** Whether there is a norm of the embeddings, and the final norm is of the pooled state only. */
   readonly pooledNorm?: boolean;
-  /** Whether attention and feed-forward have layer scales. */
-  readonly layerScale?: boolean;
+  /** Whether attention and feed-forward have layer scales, or have them if their first value is above 0. */
+  readonly layerScale?: boolean | "configured";
+  /** Whether the config chooses positions, biases of distances, and the mean of patches as BEiT's does. */
+  readonly configuredDistances?: boolean;
   /** The fields with the biases of attention. Default: all projections have one. */
   readonly biases?: Readonly<Record<"query" | "key" | "value" | "output", string>>;
   /** The feed-forward. Default: an MLP of `intermediate_size`. */
@@ -31,7 +33,7 @@ export interface VisionArchitecture {
   /** Whether the config chooses between LayerNorm and RMSNorm, and says if there is a final norm. */
   readonly configuredNorms?: boolean;
   /** The input of a classifier. Default: the first token's state. */
-  readonly classified?: "patches" | "firstAndPatches";
+  readonly classified?: "patches" | "firstAndPatches" | "pooled";
 }
 
 const sizes = {
@@ -80,6 +82,21 @@ const siglip = {
   vision_use_head: true,
 } as const satisfies Fields;
 const { image_size: _, ...withoutSize } = siglip;
+const beit = {
+  ...sizes,
+  ...labels,
+  intermediate_size: 3072,
+  layer_norm_eps: 1e-12,
+  use_absolute_position_embeddings: false,
+  use_relative_position_bias: false,
+  use_shared_relative_position_bias: false,
+  layer_scale_init_value: 0.1,
+  use_mean_pooling: true,
+  // of models of masked or labelled patches
+  ...{ vocab_size: null, pool_scales: null, use_auxiliary_head: null, auxiliary_loss_weight: null, add_fpn: null },
+  ...{ auxiliary_channels: null, auxiliary_num_convs: null, auxiliary_concat_input: null },
+  ...{ semantic_loss_ignore_index: null, segmentation_indices: null },
+} as const satisfies Fields;
 const attentionBias = { query: "qkv_bias", key: "qkv_bias", value: "qkv_bias", output: "" };
 const dino = { layerScale: true, classified: "firstAndPatches", feedForward: "ratio", biases: attentionBias } as const;
 
@@ -88,6 +105,13 @@ export const visionArchitectures = {
   // ViT, DINO
   vit: { fields: vit, biases: attentionBias, pooling: "dense" },
   deit: { fields: vit, biases: attentionBias, pooling: "dense", tokens: "distillation" },
+  beit: {
+    fields: beit,
+    configuredDistances: true,
+    layerScale: "configured",
+    classified: "pooled",
+    biases: { query: "", key: "none", value: "", output: "" },
+  },
   dinov2: { ...dino, fields: dinov2 },
   dinov2_with_registers: {
     ...dino,

@@ -12,6 +12,7 @@ import type {
   VisionHead,
   VisionPooling,
 } from "../../vision/description.ts";
+import { gridOf } from "../../vision/embeddings.ts";
 import { checkKeys, hasNoEffectAnywhere } from "../config_fields.ts";
 import { encoderActivation } from "../encoder/activations.ts";
 import { namesOf, scoresOf } from "../encoder/heads.ts";
@@ -107,7 +108,8 @@ function normOf({ configuredNorms }: VisionArchitecture, config: Settings): Norm
  * Returns the input of the final norm. @throws {ArgumentError} `unsupportedConfig` for a norm of queries and keys, or
  * patches without positions.
  */
-function finalNormOf({ configuredNorms, pooledNorm }: VisionArchitecture, config: Settings) {
+function finalNormOf({ configuredNorms, configuredDistances, pooledNorm }: VisionArchitecture, config: Settings) {
+  if (configuredDistances) return config.flag("use_mean_pooling") ? "pooled" : "states";
   if (!configuredNorms) return pooledNorm ? "pooled" : "states";
   for (const [key, expected] of [["use_qk_norm", false] as const, ["use_absolute_position_embeddings", true] as const])
     if (config.flag(key) !== expected)
@@ -128,7 +130,20 @@ function bodyOf(name: VisionName, config: Settings, isThere: (weight: RegExp) =>
     layers: layersOf(row, config),
     midPositions: row.tokens === "detection" && config.flag("use_mid_position_embeddings"),
     pooling: poolingOf(row, config, isThere),
+    distances: row.configuredDistances ? distancesOf(config) : undefined,
   };
+}
+
+/** Returns which blocks have biases of distances. @throws {ArgumentError} for two kinds, or grids with unequal sides. */
+function distancesOf(config: Settings): VisionDescription["distances"] {
+  const [each, shared] = ["use_relative_position_bias", "use_shared_relative_position_bias"].map((key) =>
+    config.flag(key),
+  );
+  if (!each && !shared) return undefined;
+  if (each && shared) throw config.wrong("use_shared_relative_position_bias", "false beside one for each layer", true);
+  const [rows, columns] = gridOf({ size: pairOf(config, "patch_size") }, pairOf(config, "image_size"));
+  if (rows !== columns) throw config.wrong("image_size", "a square, for relative positions", config.get("image_size"));
+  return each ? "each" : "shared";
 }
 
 /** Returns a field that is one number or a list of two. */
@@ -157,9 +172,11 @@ function patchesOf(row: VisionArchitecture, config: Settings): PatchesDescriptio
     detectionTokens: tokens === "detection" ? config.whole("num_detection_tokens") : 0,
     registers: tokens === "registers" ? config.whole("num_register_tokens", 0) : 0,
     positions:
-      positions === "rotary"
-        ? { kind: "rotary", base: config.positive("rope_theta") }
-        : { kind: "learned", ...positions },
+      row.configuredDistances && !config.flag("use_absolute_position_embeddings")
+        ? { kind: "none" }
+        : positions === "rotary"
+          ? { kind: "rotary", base: config.positive("rope_theta") }
+          : { kind: "learned", ...positions },
   };
 }
 
@@ -190,7 +207,7 @@ function layersOf(row: VisionArchitecture, config: Settings): EncoderLayerDescri
   const headWidth = width / heads;
   if (row.positions === "rotary" && headWidth % 4 !== 0)
     throw config.wrong("num_attention_heads", "such that the size of a head is a multiple of 4", heads);
-  const flag = (key: string) => (key === "" ? true : config.flag(key));
+  const flag = (key: string) => key === "" || (key !== "none" && config.flag(key));
   const biases = row.biases && {
     query: flag(row.biases.query),
     key: flag(row.biases.key),
@@ -198,7 +215,8 @@ function layersOf(row: VisionArchitecture, config: Settings): EncoderLayerDescri
     output: flag(row.biases.output),
   };
   const attention = { heads, headWidth, bias: true, biases, fused: false };
-  const layer = { attentionNorm: true, attention, feedForward: feedForwardOf(row, config), layerScale: row.layerScale };
+  const layerScale = row.layerScale === "configured" ? config.number("layer_scale_init_value") > 0 : row.layerScale;
+  const layer = { attentionNorm: true, attention, feedForward: feedForwardOf(row, config), layerScale };
   return Array.from({ length: count }, () => layer);
 }
 
@@ -223,10 +241,11 @@ function mlpOf(config: Settings, hidden: number): FeedForwardDescription {
 }
 
 function poolingOf(
-  { pooling }: VisionArchitecture,
+  { pooling, configuredDistances }: VisionArchitecture,
   config: Settings,
   isThere: (weight: RegExp) => boolean,
 ): VisionPooling {
+  if (configuredDistances && config.flag("use_mean_pooling")) return { kind: "patches" };
   if (pooling === "attention") {
     if (!config.flag("vision_use_head")) return { kind: "mean" };
     const hidden = config.whole("intermediate_size");

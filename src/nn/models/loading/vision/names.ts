@@ -42,6 +42,13 @@ const vitLayer: Names = {
   "feedForward.up": "intermediate.dense",
   "feedForward.down": "output.dense",
 };
+const beitLayer: Names = {
+  ...vitLayer,
+  // these weights have no suffix such as `.weight`
+  attentionScale: "lambda_1",
+  feedForwardScale: "lambda_2",
+};
+const biasTable = "relative_position_bias.relative_position_bias_table";
 
 const scales: Names = { attentionScale: "layer_scale1.lambda1", feedForwardScale: "layer_scale2.lambda1" };
 
@@ -102,6 +109,13 @@ const clip = { prefixes: ["vision_model.", ""], top: clipTop, blocks: ["encoder.
 const names: Readonly<Record<VisionName, VisionNames>> = {
   vit: { ...vit, prefixes: ["vit.", ""] },
   deit: { ...vit, prefixes: ["deit.", ""] },
+  // with the mean of patches, the norm is in the pooler
+  beit: {
+    ...vit,
+    top: { ...vitTop, finalNorm: "pooler.layernorm|layernorm" },
+    layer: beitLayer,
+    prefixes: ["beit.", ""],
+  },
   yolos: { ...vit, prefixes: ["vit.", ""] },
   dinov2: { ...dinov2, prefixes: ["dinov2.", ""] },
   dinov2_with_registers: { ...dinov2, prefixes: ["dinov2_with_registers.", ""] },
@@ -166,7 +180,7 @@ export function visionPlaces(name: VisionName, description: VisionDescription): 
   const { prefixes, top, blocks, layer } = names[name];
   const named = (suffix: string) =>
     suffix.split("|").flatMap((each) => prefixes.map((prefix) => `${prefix}${renamed(each, description)}`));
-  const { layers, head, projection } = description;
+  const { layers, head, projection, distances } = description;
   const headName = head?.of === "teacher" ? "cls_classifier" : "classifier";
   return [
     ...[...topPaths(description)].map((path) => ({
@@ -180,6 +194,12 @@ export function visionPlaces(name: VisionName, description: VisionDescription): 
         names: blocks.flatMap((block) => named(`${block}${index}.${layer[path]}`)),
       })),
     ),
+    ...(distances ? layers.slice(0, distances === "shared" ? 1 : undefined) : []).map((_, at) => ({
+      path: `distances.${at}`,
+      names: named(
+        distances === "shared" ? `encoder.${biasTable}` : `encoder.layer.${at}.attention.attention.${biasTable}`,
+      ),
+    })),
     ...(projection === undefined ? [] : [{ path: "projection", names: ["visual_projection"] }]),
     ...(head ? [{ path: "head", names: [headName] }] : []),
     ...(head?.of === "teacher" ? [{ path: "distillationHead", names: ["distillation_classifier"] }] : []),
@@ -229,7 +249,7 @@ export function dualPlaces(name: DualName, vision: VisionName, description: Dual
 
 /** Weights of other heads, of training, and tables of constants, which results do not depend on. */
 const withoutUse = [
-  /(^|\.)(position_ids|mask_token|inv_freq|mid_position_embeddings)$/,
+  /(^|\.)(position_ids|relative_position_index|mask_token|inv_freq|mid_position_embeddings)$/,
   /(^|\.)pooler\./,
   /^(classifier|decoder|lm_head)\./,
 ];

@@ -25,18 +25,8 @@ import { LayerNorm } from "../../../layers/normalization.ts";
 import type { QuantizedLinear } from "../../../quantized/linear.ts";
 import { DecoderFeedForward } from "../../decoder/feed_forward.ts";
 import { ProjectedAttention } from "../projected_attention.ts";
-import { partsOf, upTo, wholeOf } from "../windows.ts";
+import { distancesIn, partsOf, upTo, wholeOf } from "../windows.ts";
 import type { SwinDescription, SwinStageDescription } from "./description.ts";
-
-/** @internal Returns the row in the table of distances for each two places of a grid, a place's row being major. */
-export function distancesIn(rows: number, columns: number): Int32Array {
-  const places = rows * columns;
-  return Int32Array.from({ length: places * places }, (_, pair) => {
-    const [from, to] = [Math.floor(pair / places), pair % places];
-    const down = Math.floor(from / columns) - Math.floor(to / columns) + rows - 1;
-    return down * (2 * columns - 1) + (from % columns) - (to % columns) + columns - 1;
-  });
-}
 
 /** How the windows of a block lie on the grid. */
 interface Windows {

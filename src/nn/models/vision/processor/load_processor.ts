@@ -88,6 +88,7 @@ const tiles = {
 const processors: Readonly<Record<string, Fields>> = {
   ViT: { ...steps, ...standard, size: square(224), resample: 2 },
   DeiT: { ...steps, ...standard, size: square(256), crop_size: square(224), do_center_crop: true, resample: 3 },
+  Beit: { ...steps, ...standard, size: square(224), crop_size: square(224), resample: 3 },
   CLIP: { ...steps, ...openai, ...cropping },
   Bit: { ...steps, ...openai, ...cropping },
   Siglip: { ...steps, ...standard, size: square(224), resample: 3 },
