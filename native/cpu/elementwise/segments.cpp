@@ -204,9 +204,8 @@ void Segments::add_store(const std::vector<Found> &found, size_t call, size_t re
   for (const SegmentStep &step : segment.steps)
     if (step.access == Access::read && is_same(step.operand, result)) segment.is_repeatable = false;
   const TileCode stream = tiles().move(TileMove::stream);
-  const bool is_streamed =
-      stream && !is_needed && result.local < 0 &&
-      chain_.units * chain_.width * result.size >= tuning::streams::streamed_bytes;
+  const bool is_streamed = stream && !is_needed && result.local < 0 &&
+                           chain_.units * chain_.width * result.size >= tuning::streams::streamed_bytes;
   is_streamed_ = is_streamed_ || is_streamed;
   segment.steps.push_back({Access::write, {is_streamed ? stream : tiles().move(TileMove::store), nullptr, 0}, result});
 }

@@ -83,8 +83,8 @@ export interface VisionHead {
   /** The number of labels. */
   readonly outputs: number;
   /**
-   * The classified vector: the first token's state, the mean of the patches' states, both, or the pooled vector. `"teacher"` is
-   * DeiT's mean of the scores of the class token and, with another layer, of the distillation token.
+   * The classified vector: the first token's state, the mean of the patches' states, both, or the pooled vector.
+   * `"teacher"` is DeiT's mean of the scores of the class token and, with another layer, of the distillation token.
    */
   readonly of: "first" | "patches" | "firstAndPatches" | "pooled" | "teacher";
 }

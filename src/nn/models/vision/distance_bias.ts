@@ -12,7 +12,11 @@ import { distancesIn } from "./windows.ts";
 
 const countOf = ([rows, columns]: Grid): number => (2 * rows - 1) * (2 * columns - 1);
 
-/** @internal The number of rows of a table: distances, and the pairs of the class token with patches and with itself. */
+/**
+ * The number of rows of a table: distances, and the pairs of the class token with patches and with itself.
+ *
+ * @internal
+ */
 export const distanceRows = (grid: Grid): number => countOf(grid) + 3;
 
 /**

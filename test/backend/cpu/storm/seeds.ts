@@ -341,6 +341,8 @@ function realMatrices(dtype: "float32" | "float64"): void {
   library.linalg.choleskyInverse(matrix().detach()).dataSync();
   for (const mode of ["reflect", "replicate", "circular"] as const)
     gradientsOf(() => library.pad(leaf([2, 4, 3], dtype), [1, 2, 0, 1], { mode }));
+  for (const mode of ["bilinear", "nearest", "bicubic"] as const)
+    gradientsOf(() => library.gridSample(leaf([1, 2, 3, 4], dtype), leaf([1, 2, 3, 2], dtype), { mode }));
   gradientsOf(() => library.linalg.solve(matrix(), leaf([5, 7], dtype)));
   gradientsOf(() => library.linalg.lu(matrix()).u);
   library.linalg.lu(matrix().detach()).u.dataSync();

@@ -20,9 +20,12 @@ const { models }: { models: Record<string, readonly Omit<Drawn, "key">[]> } = JS
   readFileSync(`${fixture}.json`, "utf8"),
 );
 
-export const drawn = Object.fromEntries(
-  Object.entries(models).map(([name, all]) => [name, all.map((own, at) => ({ ...own, key: `${name}.${at}` }))]),
-) as Readonly<Record<ArchitectureName, readonly Drawn[]>>;
+export const drawn: Readonly<Record<ArchitectureName, readonly Drawn[]>> = Object.assign(
+  {},
+  ...Object.entries(models).map(([name, all]) => ({
+    [name]: all.map((own, at) => ({ ...own, key: `${name}.${at}` })),
+  })),
+);
 
 /** The results by the model's key and their own name: `<key>.logits`. */
 export const answers: nn.StateDict = io.loadSafetensors(`${fixture}.safetensors`);

@@ -93,9 +93,16 @@ const beit = {
   layer_scale_init_value: 0.1,
   use_mean_pooling: true,
   // of models of masked or labelled patches
-  ...{ vocab_size: null, pool_scales: null, use_auxiliary_head: null, auxiliary_loss_weight: null, add_fpn: null },
-  ...{ auxiliary_channels: null, auxiliary_num_convs: null, auxiliary_concat_input: null },
-  ...{ semantic_loss_ignore_index: null, segmentation_indices: null },
+  vocab_size: null,
+  pool_scales: null,
+  use_auxiliary_head: null,
+  auxiliary_loss_weight: null,
+  add_fpn: null,
+  auxiliary_channels: null,
+  auxiliary_num_convs: null,
+  auxiliary_concat_input: null,
+  semantic_loss_ignore_index: null,
+  segmentation_indices: null,
 } as const satisfies Fields;
 const attentionBias = { query: "qkv_bias", key: "qkv_bias", value: "qkv_bias", output: "" };
 const dino = { layerScale: true, classified: "firstAndPatches", feedForward: "ratio", biases: attentionBias } as const;

@@ -134,7 +134,11 @@ function bodyOf(name: VisionName, config: Settings, isThere: (weight: RegExp) =>
   };
 }
 
-/** Returns which blocks have biases of distances. @throws {ArgumentError} for two kinds, or grids with unequal sides. */
+/**
+ * Returns which blocks have biases of distances.
+ *
+ * @throws {ArgumentError} for two kinds, or grids with unequal sides
+ */
 function distancesOf(config: Settings): VisionDescription["distances"] {
   const [each, shared] = ["use_relative_position_bias", "use_shared_relative_position_bias"].map((key) =>
     config.flag(key),

@@ -67,8 +67,8 @@ export function describedImageModel(name: ImageModelName, settings: Settings): D
   if (classifier !== undefined) {
     const { description, labels } = describeClassifier(classifier, settings);
     const newModel = (options: LayerOptions) => Object.assign(new ImageClassifier(description, options), { labels });
-    // the decoder of a segmentation model or of one for masked images, the classifier of a folder that is loaded without
-    // it, and Swin's tables of constants in older files
+    // the decoder of a segmentation model or of one for masked images, the classifier of a folder that is loaded
+    // without it, and Swin's tables of constants in older files
     return {
       places: classifierPlaces(description),
       newModel,

@@ -48,8 +48,8 @@ function newNetwork(channels: number, network: NetworkDescription, options: Laye
 }
 
 /**
- * A classifier of images whose network computes planes: ResNet, ConvNeXt, Swin or SegFormer's encoder. `loadModel` returns
- * it for a folder of such a model; `classifyImages` and `embedImages` run it.
+ * A classifier of images whose network computes planes: ResNet, ConvNeXt, Swin or SegFormer's encoder. `loadModel`
+ * returns it for a folder of such a model; `classifyImages` and `embedImages` run it.
  *
  * | parameter | shape |
  * |---|---|
