@@ -147,7 +147,7 @@ template <typename T, typename F, int ROWS, int WIDTH, int THREADS, bool AHEAD> 
         }
     }
 
-    // Writes the tiles, after reading what was not read ahead; for `fills`, see load_factors.
+    // Reads the rows that were not read ahead, and then writes the tiles. load_factors explains `fills`.
     inline NonfiniteTiles write(
         threadgroup F *first_tile,
         device const T *first_rows,
