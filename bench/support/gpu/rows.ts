@@ -80,7 +80,7 @@ const trainingRows = (count: number, width: number): Row[] => {
     group: "training",
     name: `${name}, ${shape}`,
     variants: () => ours(run()),
-    setup: `x, y = randn(${count}, ${width}), randn(${count}, ${width}); w, b = randn(${width}), randn(${width}); ${setup}`,
+    setup: `m, n = ${count}, ${width}; x, y, w, b = randn(m, n), randn(m, n), randn(n), randn(n); ${setup}`,
     expression,
   });
   const over = (run: (x: Tensor, y: Tensor) => unknown) => () => {

@@ -12,8 +12,8 @@ const kernel = metalKernel({
   name: "saxpy",
   source: `#include <metal_stdlib>
 using namespace metal;
-kernel void saxpy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], constant float${sign} a [[buffer(2)]],
-                  uint i [[thread_position_in_grid]]) {
+kernel void saxpy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]],
+                  constant float${sign} a [[buffer(2)]], uint i [[thread_position_in_grid]]) {
   y[i] += ${scalar === "pointer" ? "a[0]" : "a"} * x[i];
 }`,
 });
