@@ -4,7 +4,7 @@
 //
 // On a machine with an NVIDIA GPU, each in a separate call:
 //
-//     bun bench/gpu.ts device [dispatches] [elementwise] [products] [attention]   # beside PyTorch, if python3 has it
+//     bun bench/gpu.ts device [dispatches] [elementwise] [training] [products] [attention]   # beside PyTorch
 //     bun bench/gpu.ts decode          # a Llama of 1 G weights in q4_0, as a share of a copy's bandwidth
 //     bun bench/gpu.ts calls [I/N] [sizes…]   # every operation once, for compute-sanitizer; I/N: a share of the calls
 import { mkdtempSync, rmSync } from "node:fs";

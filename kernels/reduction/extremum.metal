@@ -50,6 +50,12 @@ template <typename Number, typename Index> struct Extremum {
     }
 };
 
+template <typename Number>
+inline ExtremumState<Number, uint> better_of(ExtremumState<Number, uint> state, Number element, uint index) {
+    const bool is_better = Extremum<Number, uint>::is_beyond(element, state.value);
+    return {is_better ? element : state.value, is_better ? index : state.index};
+}
+
 // A thread's elements are processed in the order of their indices, so the first of equal ones is kept.
 template <typename In>
 inline ExtremumState<typename NumberOf<In>::type, uint> extreme_of_chunk(
@@ -57,15 +63,23 @@ inline ExtremumState<typename NumberOf<In>::type, uint> extreme_of_chunk(
     using Number = typename NumberOf<In>::type;
     using Merge = Extremum<Number, uint>;
     if (share.begin + share.lane >= share.end) return Merge::none();
-    const long base = loop_offset(p.kept, 0, ulong(share.result));
+    device const In *from = input + loop_offset(p.kept, 0, ulong(share.result));
+    const ulong begin = ulong(share.begin);
     const uint count = uint(share.end - share.begin);
-    ExtremumState<Number, uint> state = {
-        Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + share.lane))]), share.lane};
-    for (uint index = share.lane + LANES; index < count; index += LANES) {
-        const Number element = Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + index))]);
-        const bool is_better = Merge::is_beyond(element, state.value);
-        state.value = is_better ? element : state.value;
-        state.index = is_better ? index : state.index;
+    ExtremumState<Number, uint> state = {Number(from[loop_offset(p.reduced, 0, begin + share.lane)]), share.lane};
+    constexpr uint ahead = elements_ahead<In>();
+    uint index = share.lane + LANES;
+    for (; index + LANES * (ahead - 1) < count; index += LANES * ahead) {
+        In elements[ahead];
+        for (uint i = 0; i < ahead; i += 1) {
+            elements[i] = from[loop_offset(p.reduced, 0, begin + index + LANES * i)];
+        }
+        for (uint i = 0; i < ahead; i += 1) {
+            state = better_of(state, Number(elements[i]), index + LANES * i);
+        }
+    }
+    for (; index < count; index += LANES) {
+        state = better_of(state, Number(from[loop_offset(p.reduced, 0, begin + index)]), index);
     }
     return state;
 }

@@ -15,10 +15,21 @@ inline FoldState<typename NumberOf<In>::type> fold_elements(
     using Number = typename NumberOf<In>::type;
     using Merge = Fold<Number>;
     FoldState<Number> state = Merge::identity();
-    long base = loop_offset(p.kept, 0, ulong(share.result));
-    for (long index = share.begin + share.lane; index < share.end; index += LANES) {
-        long offset = base + loop_offset(p.reduced, 0, ulong(index));
-        state = Merge::merge(state, Merge::of_element(Number(input[offset]), p.parameter));
+    device const In *from = input + loop_offset(p.kept, 0, ulong(share.result));
+    constexpr uint ahead = elements_ahead<In>();
+    long index = share.begin + share.lane;
+    for (; index + long(LANES * (ahead - 1)) < share.end; index += LANES * ahead) {
+        In elements[ahead];
+        for (uint i = 0; i < ahead; i += 1) {
+            elements[i] = from[loop_offset(p.reduced, 0, ulong(index) + LANES * i)];
+        }
+        for (uint i = 0; i < ahead; i += 1) {
+            state = Merge::merge(state, Merge::of_element(Number(elements[i]), p.parameter));
+        }
+    }
+    for (; index < share.end; index += LANES) {
+        const In element = from[loop_offset(p.reduced, 0, ulong(index))];
+        state = Merge::merge(state, Merge::of_element(Number(element), p.parameter));
     }
     return combined<Merge>(state, scratch, thread_index);
 }

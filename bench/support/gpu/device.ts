@@ -1,13 +1,16 @@
 /**
  * Measures the rows of rows.ts on the GPU that ORCHARD_METAL_DEVICE selects, and PyTorch on the same GPU: the
- * milliseconds of a call when many are issued, medians of seven rounds. Words select groups of rows.
+ * milliseconds of a call when many are issued, medians of seven rounds after calls that are not counted. Words select
+ * groups of rows.
  */
 import { metalContext, setBackend, setStrict, Tensor } from "../../../src/index.ts";
 import { table } from "../measure.ts";
 import { PyTorch } from "../pytorch.ts";
-import { allRows, type Row } from "./rows.ts";
+import { allRows, groups, type Row } from "./rows.ts";
 
 const ROUNDS = 7;
+/** Calls before the first round: JavaScript's compilers need some thousand calls of an operation until it is fast. */
+const WARM_SECONDS = 0.4;
 const SECONDS = 0.02;
 const MOST_CALLS = 1000;
 
@@ -31,7 +34,7 @@ function secondsOf(run: () => unknown, count: number): number {
 }
 
 function millisecondsOf(run: () => unknown): number {
-  secondsOf(run, 5);
+  for (const start = performance.now(); performance.now() - start < 1000 * WARM_SECONDS; ) secondsOf(run, 20);
   const count = Math.max(1, Math.min(MOST_CALLS, Math.floor(SECONDS / secondsOf(run, 5))));
   const times = Array.from({ length: ROUNDS }, () => secondsOf(run, count));
   return 1000 * times.sort((a, b) => a - b)[ROUNDS >> 1];
@@ -51,7 +54,7 @@ async function measured({ name, setup, expression, variants }: Row): Promise<str
 }
 
 const words = process.argv.slice(2);
-for (const group of ["dispatches", "elementwise", "products", "attention"] as const) {
+for (const group of groups) {
   if (words.length > 0 && !words.includes(group)) continue;
   const rows: string[][] = [];
   for (const row of allRows()) if (row.group === group) rows.push(await measured(row));

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.manual_seed(1)
-ROUNDS, SECONDS = 7, 0.02
+ROUNDS, SECONDS, WARM_SECONDS = 7, 0.02, 0.4
 
 
 def randn(*shape, dtype="float32", grad=False):
@@ -34,7 +34,9 @@ def measure(setup, expression):
     def call():
         return eval(code, names)
 
-    seconds_of(call, 5)
+    start = time.perf_counter()
+    while time.perf_counter() - start < WARM_SECONDS:
+        seconds_of(call, 20)
     count = max(1, min(1000, int(SECONDS / seconds_of(call, 5))))
     return 1e3 * statistics.median(seconds_of(call, count) for _ in range(ROUNDS))
 

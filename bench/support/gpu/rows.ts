@@ -1,6 +1,6 @@
 /** What bench/gpu.ts measures on a GPU: calls of Orchard, each with the same in PyTorch. */
 import { withProductLibrary } from "../../../src/backend/metal/product_library.ts";
-import { DeviceBuffer, metalKernel, noGrad, type Tensor } from "../../../src/index.ts";
+import { DeviceBuffer, metalKernel, noGrad, optim, type Tensor } from "../../../src/index.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import * as ops from "../../../src/ops/index.ts";
 import type { FloatDType } from "../../../src/tensor/dtype.ts";
@@ -9,8 +9,10 @@ import { tidy } from "../../../src/tensor/tidy.ts";
 /** Variants of a call, by the column of their times. */
 type Variants = Readonly<Record<string, () => unknown>>;
 
+export const groups = ["dispatches", "elementwise", "training", "products", "attention"] as const;
+
 export interface Row {
-  readonly group: "dispatches" | "elementwise" | "products" | "attention";
+  readonly group: (typeof groups)[number];
   readonly name: string;
   readonly variants: () => Variants;
   /** Statements that make PyTorch's operands, and the expression that is measured. */
@@ -63,11 +65,83 @@ const unaryRow = (name: string, shape: number[], run: (x: Tensor) => Tensor, exp
 const elementwise = (): Row[] => [
   unaryRow("x + x of 64 K float32", [2 ** 16], (x) => ops.add(x, x), "x + x"),
   unaryRow("x + x of 16 M float32", [2 ** 24], (x) => ops.add(x, x), "x + x"),
+  unaryRow("exp of 64 K float32", [2 ** 16], (x) => ops.exp(x), "x.exp()"),
+  unaryRow("sum of 64 K float32", [2 ** 16], (x) => ops.sum(x), "x.sum()"),
   unaryRow("exp of 16 M float32", [2 ** 24], (x) => ops.exp(x), "x.exp()"),
   unaryRow("sum of 16 M float32", [2 ** 24], (x) => ops.sum(x), "x.sum()"),
   unaryRow("sums of rows, 4096 x 4096", [4096, 4096], (x) => ops.sum(x, { dim: 1 }), "x.sum(1)"),
-  unaryRow("softmax of rows, 4096 x 4096", [4096, 4096], (x) => ops.softmax(x), "x.softmax(1)"),
+  unaryRow("largest of rows, 4096 x 4096", [4096, 4096], (x) => ops.amax(x, { dim: 1 }), "x.amax(1)"),
 ];
+
+const trainingRows = (count: number, width: number): Row[] => {
+  const [shape, size] = [`${count} x ${width}`, count * width];
+  const operands = (): Tensor[] => [ops.randn([count, width]), ops.randn([count, width])];
+  const row = (name: string, run: () => () => unknown, setup: string, expression: string): Row => ({
+    group: "training",
+    name: `${name}, ${shape}`,
+    variants: () => ours(run()),
+    setup: `m, n = ${count}, ${width}; x, y, w, b = randn(m, n), randn(m, n), randn(n), randn(n); ${setup}`,
+    expression,
+  });
+  const over = (run: (x: Tensor, y: Tensor) => unknown) => () => {
+    const [x, y] = operands();
+    return () => run(x, y);
+  };
+  return [
+    row(
+      "softmax",
+      over((x) => ops.softmax(x)),
+      "",
+      "x.softmax(1)",
+    ),
+    row(
+      "layer normalization",
+      () => {
+        const [[x], weight, bias] = [operands(), ops.randn([width]), ops.randn([width])];
+        return () => ops.layerNorm(x, [width], { weight, bias });
+      },
+      "",
+      `functional.layer_norm(x, (${width},), w, b)`,
+    ),
+    row(
+      "RMS normalization",
+      () => {
+        const [[x], weight] = [operands(), ops.randn([width])];
+        return () => ops.rmsNorm(x, [width], { weight });
+      },
+      "",
+      `functional.rms_norm(x, (${width},), w)`,
+    ),
+    row(
+      "mean squared error",
+      over((x, y) => ops.mseLoss(x, y)),
+      "",
+      "functional.mse_loss(x, y)",
+    ),
+    row(
+      "cross-entropy",
+      () => {
+        const [x, target] = [ops.randn([count, width]), ops.randint(0, width, [count])];
+        return () => ops.crossEntropy(x, target);
+      },
+      `t = torch.randint(0, ${width}, (${count},), device="cuda")`,
+      "functional.cross_entropy(x, t)",
+    ),
+    row(
+      "step of AdamW",
+      () => {
+        const p = ops.randn([size], { requiresGrad: true });
+        p.grad = ops.randn([size]);
+        const optimizer = new optim.AdamW([p], { lr: 1e-3 });
+        return () => optimizer.step();
+      },
+      `p = randn(${size}, grad=True); p.grad = randn(${size}); o = torch.optim.AdamW([p], lr=1e-3, fused=True)`,
+      "o.step()",
+    ),
+  ];
+};
+
+const training = (): Row[] => [...trainingRows(64, 1024), ...trainingRows(4096, 4096)];
 
 const byBoth = (run: () => Tensor): Variants => ({
   cuBLASLt: () => withProductLibrary(true, run),
@@ -131,4 +205,4 @@ const attention = (): Row[] =>
     attentionRow("bfloat16", 128, false, withGradient),
   ]);
 
-export const allRows = (): Row[] => [...dispatches(), ...elementwise(), ...products(), ...attention()];
+export const allRows = (): Row[] => [...dispatches(), ...elementwise(), ...training(), ...products(), ...attention()];

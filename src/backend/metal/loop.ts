@@ -2,7 +2,15 @@
 import { getOrMake, lastElement } from "../../core/collections.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
-import { broadcastStrides, collapse, elementCount, type LoopNest, MAX_RANK, type Shape } from "../../tensor/shape.ts";
+import {
+  broadcastStrides,
+  collapse,
+  elementCount,
+  type LoopNest,
+  MAX_RANK,
+  type Shape,
+  sameShape,
+} from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { array, whole } from "../fields.ts";
 import { startOf } from "./launch.ts";
@@ -88,7 +96,35 @@ const RUN_WIDTHS = [8, 4] as const;
  * As {@link broadcastLoop}, for kernels whose threads process runs of adjacent elements if the operands' layouts allow
  * it: eight if all elements have at most two bytes, else four. `runs` is their function constant.
  */
-export function runLoop(output: Tensor, inputs: readonly Tensor[]) {
+export function runLoop(output: Tensor, inputs: readonly Tensor[]): RunLoop {
+  const operands = [...inputs, output];
+  const isDense = operands.every((tensor) => sameShape(tensor.shape, output.shape) && tensor.isContiguous);
+  if (!isDense) return newRunLoop(output, inputs);
+  const layouts = operands.map((tensor) => `${Math.min(4, bytesOf(tensor.dtype))}${alignmentOf(tensor)}`);
+  if (denseLoops.size === MOST_DENSE_LOOPS) denseLoops.clear();
+  return getOrMake(denseLoops, `${output.size} ${layouts.join("")}`, () => {
+    const made = newRunLoop(output, inputs);
+    denseBytes.set(made.loop, loopNest.bytes(made.loop));
+    return made;
+  });
+}
+
+interface RunLoop extends ReturnType<typeof elementGrid> {
+  readonly loop: NestValues;
+  readonly runs: number;
+}
+
+/** The loops over contiguous operands of one shape, by what they depend on: programs repeat few of them. */
+const denseLoops = new Map<string, RunLoop>();
+const MOST_DENSE_LOOPS = 256;
+const denseBytes = new WeakMap<NestValues, Uint8Array>();
+
+/** Returns the bytes of a {@link loopNest}. */
+export const loopBytes = (loop: NestValues): Uint8Array => denseBytes.get(loop) ?? loopNest.bytes(loop);
+
+const alignmentOf = ({ offset }: Tensor): number => RUN_WIDTHS.find((width) => offset % width === 0) ?? 1;
+
+function newRunLoop(output: Tensor, inputs: readonly Tensor[]): RunLoop {
   const { loop } = broadcastLoop(output, inputs);
   const operands = [...inputs, output];
   const isNarrow = operands.every(({ dtype }) => bytesOf(dtype) <= 2);

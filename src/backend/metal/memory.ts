@@ -1,4 +1,5 @@
 import { type Pointer, toArrayBuffer } from "bun:ffi";
+import { getOrMake } from "../../core/collections.ts";
 import { ArgumentError, BackendError, DisposedError, OutOfMemoryError } from "../../core/errors.ts";
 import { observer } from "../../observe/observer.ts";
 import { type AllocationHint, allocateHost, type Memory, noSuchBlock, type StorageMode } from "../../tensor/memory.ts";
@@ -204,6 +205,8 @@ function createBuffer(
 }
 
 const LEAST_GROWTH = 64 * 2 ** 20;
+/** The least growth on a GPU, as a share of its memory: waiting after each large result would leave it idle. */
+const GROWTH_SHARE = 1 / 64;
 const MOST_GARBAGE = 256 * 2 ** 20;
 let newBytes = 0;
 let hasHidden = false;
@@ -211,16 +214,17 @@ let hasHidden = false;
 let neededBytes = 0;
 
 /**
- * Limits memory that nothing else limits. It acts after each allocation of half of `neededBytes`, and at least 64 MB.
+ * Limits memory that nothing else limits. It acts after each allocation of half of `neededBytes`, and at least 64 MB
+ * and, on a GPU, a 64th of its memory.
  * Pending work retains its operands, so it waits for the older half of the work while the device continues with the
  * other half. The garbage collector does not see private memory, and treats the operands of pending work as reachable.
- * So the collector is run if live bytes have grown since its last run: by half or 64 MB if private memory was
- * allocated, otherwise by far more. Tensors that the program disposes of cause no run.
+ * So the collector is run if live bytes have grown since its last run: by as much if private memory was allocated,
+ * otherwise by far more. Tensors that the program disposes of cause no run.
  */
 function boundMemory(context: MetalContext, byteLength: number, isHidden: boolean): void {
   newBytes += byteLength;
   hasHidden ||= isHidden;
-  const growth = Math.max(LEAST_GROWTH, neededBytes / 2);
+  const growth = Math.max(leastGrowth(context), neededBytes / 2);
   if (newBytes < growth) return;
   newBytes = 0;
   waitForOlderHalf(context);
@@ -230,6 +234,14 @@ function boundMemory(context: MetalContext, byteLength: number, isHidden: boolea
   hasHidden = false;
   neededBytes = liveMemory(context).liveBytes;
 }
+
+const leastGrowths = new WeakMap<MetalContext, number>();
+
+const leastGrowth = (context: MetalContext): number =>
+  getOrMake(leastGrowths, context, () => {
+    const { isSoftware, recommendedWorkingSet } = context.deviceInfo();
+    return isSoftware ? LEAST_GROWTH : Math.max(LEAST_GROWTH, recommendedWorkingSet * GROWTH_SHARE);
+  });
 
 const statisticsScratch = emptyStruct(layouts.statistics);
 const statisticsView = new DataView(statisticsScratch.buffer, statisticsScratch.byteOffset);

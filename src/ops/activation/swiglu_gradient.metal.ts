@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, runLoop } from "../../backend/metal/loop.ts";
+import { loopBytes, runLoop } from "../../backend/metal/loop.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Both results have the same layout, so the loop nest describes only the first. */
@@ -13,7 +13,7 @@ export const swigluGradientMetal: MetalImplementation<undefined, readonly Tensor
       name: `swiglu_gradient_${metalTypeOf(gateGradient.dtype)}`,
       constants: [runs],
       operands: [...inputs.map(reads), writes(gateGradient), writes(upGradient)],
-      parameters: loopNest.bytes(loop),
+      parameters: loopBytes(loop),
       grid,
       threadgroup,
     });

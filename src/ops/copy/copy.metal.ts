@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, runLoop } from "../../backend/metal/loop.ts";
+import { loopBytes, runLoop } from "../../backend/metal/loop.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 export const copyMetal: MetalImplementation<undefined, [Tensor], [Tensor]> = {
@@ -12,7 +12,7 @@ export const copyMetal: MetalImplementation<undefined, [Tensor], [Tensor]> = {
       name: `copy_${metalTypeOf(input.dtype)}_${metalTypeOf(output.dtype)}`,
       constants: [runs],
       operands: [reads(input), writes(output)],
-      parameters: loopNest.bytes(loop),
+      parameters: loopBytes(loop),
       grid,
       threadgroup,
     });

@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, runLoop } from "../../backend/metal/loop.ts";
+import { loopBytes, runLoop } from "../../backend/metal/loop.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type BinaryName, binaryOperations } from "./primitive.ts";
 
@@ -18,7 +18,7 @@ export const binaryMetal = (
         name: `${kernel}_${metalTypeOf(a.dtype)}`,
         constants: [runs, binaryOperations.ordinal(operation)],
         operands: [reads(a), reads(b), writes(out)],
-        parameters: loopNest.bytes(loop),
+        parameters: loopBytes(loop),
         grid,
         threadgroup,
       });

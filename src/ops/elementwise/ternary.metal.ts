@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, runLoop } from "../../backend/metal/loop.ts";
+import { loopBytes, runLoop } from "../../backend/metal/loop.ts";
 import { type TernaryName, ternaryOperations } from "./primitive.ts";
 
 export const ternaryMetal = (operation: TernaryName): MetalImplementation<undefined> => ({
@@ -12,7 +12,7 @@ export const ternaryMetal = (operation: TernaryName): MetalImplementation<undefi
       name: `${operation === "where" ? "where" : "ternary"}_${metalTypeOf(out.dtype)}`,
       constants: [runs, ternaryOperations.ordinal(operation)],
       operands: [...inputs.map(reads), writes(out)],
-      parameters: loopNest.bytes(loop),
+      parameters: loopBytes(loop),
       grid,
       threadgroup,
     });

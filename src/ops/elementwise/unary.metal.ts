@@ -1,6 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
-import { loopNest, runLoop } from "../../backend/metal/loop.ts";
+import { loopBytes, runLoop } from "../../backend/metal/loop.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type UnaryName, unaryOperations } from "./primitive.ts";
 
@@ -18,7 +18,7 @@ export const unaryMetal = (
         name: `${kernel}_${metalTypeOf(x.dtype)}`,
         constants: [runs, unaryOperations.ordinal(operation)],
         operands: [reads(x), writes(out)],
-        parameters: loopNest.bytes(loop),
+        parameters: loopBytes(loop),
         grid,
         threadgroup,
       });

@@ -293,19 +293,25 @@ const KernelCode *kernel_code(const mrt_function *constant_function, Build build
 
 GpuSlot &gpu_slot(const mrt_function *function) { return function->gpu; }
 
-bool gpu_program(const mrt_function *function, GpuProgram &program, std::string &problem) {
-  const Build build = current_build(function, false);
-  const KernelCode *code = kernel_code(function, build, problem);
-  if (!code) return false;
+const MrtEntry *gpu_entry(const mrt_function *function, std::string &problem) {
   for (const mrt_argument &argument : function->arguments)
     if (argument.kind == MRT_ARGUMENT_TEXTURE || argument.kind == MRT_ARGUMENT_SAMPLER) {
       problem = "function '" + function->name + "': textures and samplers are not supported on this device (got '" +
                 argument.name + "'); use the software device";
-      return false;
+      return nullptr;
     }
-  program.ptx = function->library->program.ptx(function->entry, build, given_constants(*code), program.key, problem);
+  const KernelCode *code = kernel_code(function, current_build(function, false), problem);
+  return code ? code->entry : nullptr;
+}
+
+bool gpu_program(const mrt_function *function, bool contains_bytes, GpuProgram &program, std::string &problem) {
+  const Build build = current_build(function, false);
+  const KernelCode *code = kernel_code(function, build, problem);
+  if (!code || !gpu_entry(function, problem)) return false;
+  const std::string given = "constexpr Given given[] = {" + given_constants(*code) + "{end_of_given, {}}}; " +
+                            "constexpr bool contains_bytes = " + (contains_bytes ? "true;" : "false;");
+  program.ptx = function->library->program.ptx(function->entry, build, given, program.key, problem);
   program.symbol = "mrt_entry_" + std::to_string(function->entry);
-  program.entry = code->entry;
   return !program.ptx.empty();
 }
 

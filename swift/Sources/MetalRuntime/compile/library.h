@@ -46,16 +46,19 @@ struct GpuProgram {
   std::string ptx;    // the text of its module
   std::string symbol; // the kernel's name in the module
   std::string key;    // identifies the text
-  const MrtEntry *entry = nullptr;
 };
 
-// Compiles the function for NVIDIA GPUs if needed; returns false and the reason if that fails. Any thread may call it.
-bool gpu_program(const mrt_function *function, GpuProgram &program, std::string &problem);
+// Returns the function's description for NVIDIA GPUs; null and the reason if it can't run there.
+const MrtEntry *gpu_entry(const mrt_function *function, std::string &problem);
+
+// Compiles the function for NVIDIA GPUs if needed; returns false and the reason if that fails. If `contains_bytes`, its
+// launches contain the values of `constant` references (metal/mrt/gpu/contained.h). Any thread may call it.
+bool gpu_program(const mrt_function *function, bool contains_bytes, GpuProgram &program, std::string &problem);
 
 // The loaded function of each GPU, indexed by the GPU's number; gpu/kernel.h has the type.
 struct GpuSlot {
   std::mutex mutex;
-  std::map<uint32_t, std::shared_ptr<const void>> kernels;
+  std::map<uint32_t, std::shared_ptr<void>> kernels;
 };
 GpuSlot &gpu_slot(const mrt_function *function);
 

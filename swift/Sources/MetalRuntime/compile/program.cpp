@@ -250,26 +250,25 @@ const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string 
   return slot;
 }
 
-std::string MetalProgram::ptx(size_t entry, Build build, const std::string &constants, std::string &name,
+std::string MetalProgram::ptx(size_t entry, Build build, const std::string &given, std::string &name,
                               std::string &problem) {
   std::lock_guard<std::mutex> lock(mutex);
-  name = ContentHash().add(key).add(std::to_string(entry)).add(constants).add(ptx_key(options, build)).hexadecimal() +
-         ".ptx";
+  name =
+      ContentHash().add(key).add(std::to_string(entry)).add(given).add(ptx_key(options, build)).hexadecimal() + ".ptx";
   CachedFile file = cache_find(name);
   if (file.is_there()) count(&mrt_compile_stats::from_disk);
-  else file = compile_ptx_file(entry, build, constants, name, problem);
+  else file = compile_ptx_file(entry, build, given, name, problem);
   std::string text;
   if (file.is_there() && !cache_read(name, text)) problem = "the compiled kernel " + file.path() + " cannot be read";
   return text;
 }
 
-CachedFile MetalProgram::compile_ptx_file(size_t entry, Build build, const std::string &constants,
-                                          const std::string &name, std::string &problem) {
+CachedFile MetalProgram::compile_ptx_file(size_t entry, Build build, const std::string &given, const std::string &name,
+                                          std::string &problem) {
   Stopwatch stopwatch;
   const GpuToolchain *gpu = gpu_toolchain(problem);
   if (!gpu || !ensure_rewritten(problem)) return {};
-  const Printed flat = rewritten->flat_text(
-      entry, entry + 1, "namespace mrt { constexpr Given given[] = {" + constants + "{end_of_given, {}}}; }");
+  const Printed flat = rewritten->flat_text(entry, entry + 1, "namespace mrt { " + given + " }");
   const std::string temporary = cache_temporary(".ptx");
   const ProcessResult result = compile_ptx(*tools, *gpu, options, build, rewritten->spaced, flat.text, temporary);
   CachedFile stored = result.status == 0 ? cache_store(name, temporary) : CachedFile();

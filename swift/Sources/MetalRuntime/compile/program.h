@@ -27,9 +27,9 @@ public:
   const std::vector<Entry> &entries() const { return known_entries; }
   // Returns the module that contains an entry.
   const LoadedModule *module(size_t entry, Build build, std::string &problem);
-  // Returns an entry's PTX for these values of the function constants (an array of mrt::Given), and the name of its
-  // file in the cache; an empty text and the reason if it can't be compiled.
-  std::string ptx(size_t entry, Build build, const std::string &constants, std::string &name, std::string &problem);
+  // Returns an entry's PTX, compiled after the definitions of namespace mrt that `given` has (metal/mrt/gpu), and the
+  // name of its file in the cache; an empty text and the reason if it can't be compiled.
+  std::string ptx(size_t entry, Build build, const std::string &given, std::string &name, std::string &problem);
   // Returns the paths of the compiled files, for an archive.
   std::vector<std::string> files();
 
@@ -48,7 +48,7 @@ private:
   bool ensure_rewritten(std::string &problem);
   CachedFile part_file(size_t part, Build build, std::string &problem);
   CachedFile compile_part(size_t part, Build build, const std::string &name, std::string &problem);
-  CachedFile compile_ptx_file(size_t entry, Build build, const std::string &constants, const std::string &name,
+  CachedFile compile_ptx_file(size_t entry, Build build, const std::string &given, const std::string &name,
                               std::string &problem);
   size_t part_size() const;
   bool is_whole() const;

@@ -8,15 +8,27 @@
 
 namespace mrt {
 
-struct GpuKernel {
+// A build of a kernel; each is compiled and loaded when it is first needed.
+struct GpuBuild {
   cuda::Function function = nullptr;
-  const MrtEntry *entry = nullptr;
   int static_bytes = 0;                           // of threadgroup memory
   mutable std::atomic<unsigned> allowed_bytes{0}; // of threadgroup arguments, if they need a permission
 };
 
-// Compiles and loads the function for a GPU, whose context is current; null and the reason if that fails. Valid while
-// the function exists.
-const GpuKernel *gpu_kernel(Gpu &gpu, const mrt_function *function, std::string &problem);
+struct GpuKernel {
+  const MrtEntry *entry = nullptr;
+  // For each parameter: where a launch contains its value (metal/mrt/gpu/contained.h), if it can.
+  std::vector<mrt_u32> places;
+  mrt_u32 contained_bytes = 0;
+  // Indexed by whether launches contain these values. A kernel that has none uses only the first.
+  GpuBuild builds[2];
+};
+
+// Both return null and the reason if the function can't be compiled or loaded. The kernel is valid while the function
+// exists.
+GpuKernel *gpu_kernel(Gpu &gpu, const mrt_function *function, std::string &problem);
+// Loads a build for a GPU, whose context is current.
+const GpuBuild *gpu_build(Gpu &gpu, const mrt_function *function, GpuKernel &kernel, bool contains_bytes,
+                          std::string &problem);
 
 } // namespace mrt

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 namespace mrt {
 namespace {
@@ -15,12 +16,23 @@ constexpr unsigned largest_depth = 64;              // threads of a block in the
 constexpr uint64_t most_groups = 65535;             // blocks in the second or third dimension of a CUDA grid
 constexpr uint64_t most_groups_across = 2147483647; // blocks in the first dimension
 constexpr unsigned plain_threadgroup_bytes = 48 << 10;
-constexpr uint32_t most_parameters = 64; // 31 buffers, 31 threadgroup arguments, and built-in values
+
+// Whether a launch can contain the values of the kernel's references: they are bytes of the host, or absent.
+bool can_contain(const GpuKernel &kernel, const mrt_dispatch &request) {
+  if (kernel.contained_bytes == 0) return false;
+  for (uint32_t position = 0; position < kernel.entry->parameter_count; position++) {
+    if (kernel.places[position] == not_contained) continue;
+    const MrtParameter &parameter = kernel.entry->parameters[position];
+    const mrt_bound_buffer &bound = request.buffers[parameter.index];
+    if (bound.address && !(bound.is_bytes && bound.length >= parameter.element_size)) return false;
+  }
+  return true;
+}
 
 class GpuDispatch {
 public:
-  GpuDispatch(GpuStream &stream, const GpuKernel &kernel, const mrt_dispatch &request)
-      : stream(stream), kernel(kernel), request(request) {}
+  GpuDispatch(GpuStream &stream, const GpuKernel &kernel, const GpuBuild &build, const mrt_dispatch &request)
+      : stream(stream), kernel(kernel), build(build), request(request), contains_bytes(&build == &kernel.builds[1]) {}
 
   cuda::Result run() {
     cuda::Result result = bind();
@@ -40,7 +52,11 @@ private:
       }
       if (parameter.kind != MRT_PARAMETER_BUFFER) continue;
       const mrt_bound_buffer &bound = request.buffers[parameter.index];
-      if (!bound.address) arguments[position] = stream.absent();
+      if (is_contained(position)) {
+        uint8_t *value = contained() + kernel.places[position];
+        if (bound.address) memcpy(value, bound.address, parameter.element_size);
+        else memset(value, 0, parameter.element_size);
+      } else if (!bound.address) arguments[position] = stream.absent();
       else if (!bound.is_bytes) arguments[position] = uintptr_t(bound.address);
       else {
         arguments[position] = stream.stage(bound.address, bound.length);
@@ -55,6 +71,7 @@ private:
     for (uint32_t position = 0; position < kernel.entry->parameter_count; position++) {
       const MrtParameter &parameter = kernel.entry->parameters[position];
       if (parameter.kind != MRT_PARAMETER_BUFFER || !request.buffers[parameter.index].is_bytes) continue;
+      if (is_contained(position)) continue;
       bytes += request.buffers[parameter.index].length + GpuStream::staged_alignment;
     }
     return bytes;
@@ -62,12 +79,22 @@ private:
 
   // More than 48 KB must be requested. A graph keeps its kernels, so the limit never becomes lower.
   cuda::Result allow_threadgroup_bytes() {
-    if (unsigned(kernel.static_bytes) + threadgroup_bytes <= plain_threadgroup_bytes) return cuda::success;
-    if (threadgroup_bytes <= kernel.allowed_bytes) return cuda::success;
+    if (unsigned(build.static_bytes) + threadgroup_bytes <= plain_threadgroup_bytes) return cuda::success;
+    if (threadgroup_bytes <= build.allowed_bytes) return cuda::success;
     const cuda::Result result =
-        driver().call.function_set_attribute(kernel.function, cuda::max_dynamic_shared_bytes, int(threadgroup_bytes));
-    if (result == cuda::success) kernel.allowed_bytes = threadgroup_bytes;
+        driver().call.function_set_attribute(build.function, cuda::max_dynamic_shared_bytes, int(threadgroup_bytes));
+    if (result == cuda::success) build.allowed_bytes = threadgroup_bytes;
     return result;
+  }
+
+  bool is_contained(uint32_t position) const { return contains_bytes && kernel.places[position] != not_contained; }
+  size_t argument_count() const { return std::max(1u, kernel.entry->parameter_count); }
+  uint8_t *contained() { return parameters + contained_offset(argument_count()); }
+
+  // A multiple of the size of an argument.
+  size_t parameter_bytes() const {
+    if (!contains_bytes) return sizeof(GpuLaunchHead) + argument_count() * sizeof(cuda::Address);
+    return contained_offset(argument_count()) + (kernel.contained_bytes + 7) / 8 * 8;
   }
 
   // A CUDA grid is smaller than Metal's in the second and third dimension, so a large one is launched in parts.
@@ -75,7 +102,6 @@ private:
     const uint64_t grid[3] = {request.grid.width, request.grid.height, request.grid.depth};
     const uint64_t group[3] = {request.threads_per_threadgroup.width, request.threads_per_threadgroup.height,
                                request.threads_per_threadgroup.depth};
-    GpuLaunchHead head = {};
     uint64_t groups[3];
     for (int axis = 0; axis < 3; axis++) {
       head.threads_per_grid[axis] = uint32_t(grid[axis]);
@@ -86,7 +112,7 @@ private:
       for (uint64_t y = 0; y < groups[1]; y += most_groups)
         for (uint64_t x = 0; x < groups[0]; x += most_groups_across) {
           head.first_group[0] = uint32_t(x), head.first_group[1] = uint32_t(y), head.first_group[2] = uint32_t(z);
-          GpuLaunch launch = {kernel.function,
+          GpuLaunch launch = {build.function,
                               kernel.entry->name,
                               {unsigned(std::min(groups[0] - x, most_groups_across)),
                                unsigned(std::min(groups[1] - y, most_groups)),
@@ -96,17 +122,20 @@ private:
                               staged,
                               0,
                               0};
-          const size_t count = std::max(1u, kernel.entry->parameter_count);
-          if (const cuda::Result result = stream.record(launch, head, arguments, count); result != cuda::success)
-            return result;
+          const cuda::Result result = stream.record(launch, parameters, parameter_bytes());
+          if (result != cuda::success) return result;
         }
     return cuda::success;
   }
 
   GpuStream &stream;
   const GpuKernel &kernel;
+  const GpuBuild &build;
   const mrt_dispatch &request;
-  cuda::Address arguments[most_parameters] = {};
+  const bool contains_bytes;
+  alignas(contained_alignment) uint8_t parameters[contained_offset(most_parameters) + most_contained] = {};
+  GpuLaunchHead &head = *new (parameters) GpuLaunchHead();
+  cuda::Address *arguments = reinterpret_cast<cuda::Address *>(parameters + sizeof(GpuLaunchHead));
   uint64_t staged = 0; // a bit for each argument that stage() returned
   unsigned threadgroup_bytes = 0;
 };
@@ -145,15 +174,17 @@ mrt_result dispatch(uint32_t index, const mrt_dispatch &request, std::string &pr
   mrt_result by_library;
   if (stream && setting_flag(Setting::execute) && run_by_library(*stream, request, by_library, problem))
     return by_library;
-  const GpuKernel *kernel = stream ? gpu_kernel(*gpu, request.function, problem) : nullptr;
-  if (!kernel) return MRT_RESULT_INVALID;
+  GpuKernel *kernel = stream ? gpu_kernel(*gpu, request.function, problem) : nullptr;
+  const GpuBuild *build =
+      kernel ? gpu_build(*gpu, request.function, *kernel, can_contain(*kernel, request), problem) : nullptr;
+  if (!build) return MRT_RESULT_INVALID;
   if (!setting_flag(Setting::execute)) return MRT_RESULT_OK;
   if (kernel->entry->parameter_count > most_parameters) {
     problem = "a kernel on this device has at most " + std::to_string(most_parameters) + " parameters (got " +
               std::to_string(kernel->entry->parameter_count) + ")";
     return MRT_RESULT_INVALID;
   }
-  const cuda::Result result = GpuDispatch(*stream, *kernel, request).run();
+  const cuda::Result result = GpuDispatch(*stream, *kernel, *build, request).run();
   return result == cuda::success ? MRT_RESULT_OK : stream->fail(result, problem);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/cuda.h"
+#include "metal/mrt/gpu/contained.h"
 
 #include <cstdint>
 #include <vector>
@@ -19,11 +20,19 @@ struct GpuLaunch {
   size_t parameters, parameter_bytes; // in the sequence's parameters
 };
 
-// The head of metal/mrt/gpu/entry.h's GpuLaunch; the arguments follow.
+// The head of metal/mrt/gpu/entry.h's GpuLaunch; the arguments and the contained values follow.
 struct GpuLaunchHead {
   uint32_t threads_per_grid[3], threads_per_threadgroup[3], first_group[3], reserved;
 };
 static_assert(sizeof(GpuLaunchHead) == 40, "pointers follow without padding");
+
+constexpr uint32_t most_parameters = 64; // 31 buffers, 31 threadgroup arguments, and built-in values
+
+// Where the values that a launch contains begin in its parameters.
+constexpr size_t contained_offset(size_t arguments) {
+  const size_t end = sizeof(GpuLaunchHead) + arguments * sizeof(cuda::Address);
+  return (end + contained_alignment - 1) / contained_alignment * contained_alignment;
+}
 
 struct GpuSequence {
   std::vector<GpuLaunch> launches;
@@ -39,8 +48,7 @@ public:
   void **list() { return list_; }
 
 private:
-  static constexpr size_t most_arguments = 64; // the bits of GpuLaunch::staged
-  alignas(8) uint8_t parameters_[sizeof(GpuLaunchHead) + most_arguments * sizeof(cuda::Address)];
+  alignas(contained_alignment) uint8_t parameters_[contained_offset(most_parameters) + most_contained];
   void *list_[1] = {parameters_};
 };
 

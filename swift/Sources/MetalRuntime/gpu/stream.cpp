@@ -60,14 +60,12 @@ cuda::Address GpuStream::stage(const void *bytes, size_t count) {
   return at - sent_;
 }
 
-cuda::Result GpuStream::record(GpuLaunch launch, const GpuLaunchHead &head, const cuda::Address *arguments,
-                               size_t count) {
+cuda::Result GpuStream::record(GpuLaunch launch, const void *parameters, size_t count) {
   std::vector<uint8_t> &all = sequence_.parameters;
   launch.parameters = all.size();
-  launch.parameter_bytes = sizeof head + count * sizeof *arguments;
-  all.resize(all.size() + launch.parameter_bytes);
-  memcpy(all.data() + launch.parameters, &head, sizeof head);
-  memcpy(all.data() + launch.parameters + sizeof head, arguments, count * sizeof *arguments);
+  launch.parameter_bytes = count;
+  const auto *bytes = static_cast<const uint8_t *>(parameters);
+  all.insert(all.end(), bytes, bytes + count);
   sequence_.launches.push_back(launch);
   return sequence_.launches.size() < most_recorded ? cuda::success : flush();
 }

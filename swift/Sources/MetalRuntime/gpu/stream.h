@@ -28,11 +28,11 @@ public:
   cuda::Result reserve(size_t bytes);
   // Copies bytes of the host, for which there is room. Returns their offset in the next sequence's bytes.
   cuda::Address stage(const void *bytes, size_t count);
-  static constexpr size_t staged_alignment = 32; // of constant arguments; buffers have the same alignment
+  static constexpr size_t staged_alignment = contained_alignment;
   // Zeros that a kernel may read for an argument that a function constant disables.
   cuda::Address absent() const { return staging_ + staging_bytes; }
-  // Records a launch with these parameters, which consist of a head and arguments.
-  cuda::Result record(GpuLaunch launch, const GpuLaunchHead &head, const cuda::Address *arguments, size_t count);
+  // Records a launch with these parameters (gpu/sequence.h).
+  cuda::Result record(GpuLaunch launch, const void *parameters, size_t count);
   // Issues the recorded launches. If one fails, the others are dropped; `fail` describes it.
   cuda::Result flush();
   // Describes the error, with the kernel's name if a launch failed.

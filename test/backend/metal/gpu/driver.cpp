@@ -88,13 +88,16 @@ uintptr_t allocation_of(uintptr_t address, size_t bytes) {
   return 0;
 }
 
-// A kernel and its arguments. The kernel of the test has two buffers and a float at the first three positions.
+// A kernel and its arguments. The kernel of the test has four parameters, of which the first three are two buffers and
+// a float. A launch contains the float, after the arguments, if the third argument is 0 (metal/mrt/gpu/contained.h).
 struct Launch {
   void *function = nullptr;
   unsigned grid[3], block[3], shared;
   uint32_t head[10];
   uintptr_t arguments[3] = {};
+  float scalar = 0;
 };
+constexpr size_t scalar_offset = 96; // 40 bytes and 4 arguments, rounded up to a multiple of 32
 
 // CUDA_KERNEL_NODE_PARAMS.
 struct KernelNode {
@@ -129,13 +132,17 @@ int read_launch(const KernelNode &given, Launch &launch) {
   memcpy(launch.block, given.block, sizeof launch.block);
   memcpy(launch.head, given.parameters[0], sizeof launch.head);
   const auto *arguments = static_cast<const char *>(given.parameters[0]) + sizeof launch.head;
-  if (!getenv("STANDIN_ANY")) memcpy(launch.arguments, arguments, sizeof launch.arguments);
+  if (getenv("STANDIN_ANY")) return 0;
+  memcpy(launch.arguments, arguments, sizeof launch.arguments);
+  if (!launch.arguments[2])
+    memcpy(&launch.scalar, static_cast<const char *>(given.parameters[0]) + scalar_offset, sizeof launch.scalar);
   return 0;
 }
 
 int issue_launch(Stream *stream, const Launch &launch) {
   Work work;
-  for (size_t i = 0; i < 3 && !getenv("STANDIN_ANY"); i++)
+  const size_t addresses = getenv("STANDIN_ANY") ? 0 : launch.arguments[2] ? 3 : 2;
+  for (size_t i = 0; i < addresses; i++)
     if (!(work.used[i] = allocation_of(launch.arguments[i], 4)))
       return violation("an argument of " + functions[launch.function] + " is not in the GPU's memory");
   work.run = [=] {
@@ -144,11 +151,12 @@ int issue_launch(Stream *stream, const Launch &launch) {
     const uint32_t *head = launch.head;
     const auto *first = reinterpret_cast<const float *>(launch.arguments[0]);
     const auto *scalar = reinterpret_cast<const float *>(launch.arguments[2]);
+    if (!scalar) scalar = &launch.scalar;
     char line[256];
     snprintf(line, sizeof line,
              "launch %ux%ux%u of %ux%ux%u, threads %u %u %u, shared %u, first %u %u %u, x %g, scalar %g", x, y, z,
              width, height, depth, head[0], head[1], head[2], launch.shared, head[6], head[7], head[8],
-             first ? double(*first) : 0.0, scalar ? double(*scalar) : 0.0);
+             first ? double(*first) : 0.0, double(*scalar));
     log(line);
     kernel_error = injected("kernel");
   };

@@ -1,5 +1,5 @@
 // Function constants on an NVIDIA GPU are compile-time constants: a kernel is compiled for each set of values. The text
-// before the program defines mrt::given, the values (gpu/ptx.cpp).
+// before the program defines mrt::given, the values (compile/library.cpp).
 #ifndef MRT_GPU_CONSTANTS_H
 #define MRT_GPU_CONSTANTS_H
 

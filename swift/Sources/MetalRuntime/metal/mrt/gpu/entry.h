@@ -6,17 +6,20 @@
 #include "../argument_source.h"
 #include "../vec.h"
 #include "constants.h"
+#include "contained.h"
 
 namespace mrt {
 
 // The arguments of a launch. `arguments` has an entry for each parameter of the kernel: an address, or the offset of a
-// threadgroup argument in the launch's threadgroup memory. (gpu/launch.cpp writes the same layout.)
-template <unsigned count> struct GpuLaunch {
+// threadgroup argument in the launch's threadgroup memory. `contained` are bytes of the host (contained.h).
+// (gpu/launch.cpp writes the same layout.)
+template <unsigned count, unsigned contained_bytes> struct GpuLaunch {
   mrt_u32 threads_per_grid[3];
   mrt_u32 threads_per_threadgroup[3];
   mrt_u32 first_group[3];
   mrt_u32 reserved;
   void *arguments[count ? count : 1];
+  alignas(contained_alignment) mrt_u8 contained[contained_bytes ? contained_bytes : 1];
 };
 
 extern "C" MRT_SHARED mrt_u8 mrt_threadgroup_arguments[];
@@ -26,7 +29,7 @@ struct GpuThread {
   mrt_u32 group[3], size[3], position[3], index;
   bool exists;
 
-  template <unsigned count> MRT_METHOD explicit GpuThread(const GpuLaunch<count> &launch) {
+  template <typename Launch> MRT_METHOD explicit GpuThread(const Launch &launch) {
     group[0] = launch.first_group[0] + mrt_u32(__nvvm_read_ptx_sreg_ctaid_x());
     group[1] = launch.first_group[1] + mrt_u32(__nvvm_read_ptx_sreg_ctaid_y());
     group[2] = launch.first_group[2] + mrt_u32(__nvvm_read_ptx_sreg_ctaid_z());
@@ -51,8 +54,8 @@ struct GpuThread {
   }
 };
 
-template <ArgumentSource source, unsigned count>
-MRT_FUNC mrt_u32 builtin(const GpuLaunch<count> &launch, const GpuThread &thread, unsigned axis) {
+template <ArgumentSource source, typename Launch>
+MRT_FUNC mrt_u32 builtin(const Launch &launch, const GpuThread &thread, unsigned axis) {
   const mrt_u32 threads = thread.size[0] * thread.size[1] * thread.size[2], full = launch.threads_per_threadgroup[0] *
                                                                                    launch.threads_per_threadgroup[1] *
                                                                                    launch.threads_per_threadgroup[2];
@@ -83,30 +86,30 @@ MRT_FUNC mrt_u32 builtin(const GpuLaunch<count> &launch, const GpuThread &thread
 }
 
 template <typename P> struct Argument { // passed by value
-  template <ArgumentSource source, unsigned count>
-  static MRT_METHOD P get(const GpuLaunch<count> &launch, const GpuThread &thread, void *) {
+  template <ArgumentSource source, typename Launch>
+  static MRT_METHOD P get(const Launch &launch, const GpuThread &thread, void *) {
     return P(builtin<source>(launch, thread, 0));
   }
 };
 template <typename T, int N> struct Argument<metal::vec<T, N>> {
-  template <ArgumentSource source, unsigned count>
-  static MRT_METHOD metal::vec<T, N> get(const GpuLaunch<count> &launch, const GpuThread &thread, void *) {
+  template <ArgumentSource source, typename Launch>
+  static MRT_METHOD metal::vec<T, N> get(const Launch &launch, const GpuThread &thread, void *) {
     metal::vec<T, N> value;
     for (int axis = 0; axis < N; axis++) value[axis] = T(builtin<source>(launch, thread, unsigned(axis)));
     return value;
   }
 };
 template <typename T> struct Argument<T *> {
-  template <ArgumentSource source, unsigned count>
-  static MRT_METHOD T *get(const GpuLaunch<count> &, const GpuThread &, void *argument) {
+  template <ArgumentSource source, typename Launch>
+  static MRT_METHOD T *get(const Launch &, const GpuThread &, void *argument) {
     if constexpr (source == ArgumentSource::threadgroup)
       return (T *)(mrt_threadgroup_arguments + (__UINTPTR_TYPE__)argument);
     else return (T *)argument;
   }
 };
 template <typename T> struct Argument<T &> {
-  template <ArgumentSource source, unsigned count>
-  static MRT_METHOD T &get(const GpuLaunch<count> &launch, const GpuThread &thread, void *argument) {
+  template <ArgumentSource source, typename Launch>
+  static MRT_METHOD T &get(const Launch &launch, const GpuThread &thread, void *argument) {
     return *Argument<T *>::template get<source>(launch, thread, argument);
   }
 };
@@ -116,13 +119,40 @@ template <typename T, T... I> struct MakeIndices {
   typedef Indices<unsigned(I)...> type;
 };
 
-template <auto kernel, typename Spec> struct Entry;
-template <typename... P, void (*kernel)(P...), typename Spec> struct Entry<kernel, Spec> {
-  typedef GpuLaunch<sizeof...(P)> Launch;
+// The size of a parameter's value if a launch can contain it.
+template <typename P> struct ContainedSize {
+  static constexpr mrt_u32 of(const ParameterSpec &) { return 0; }
+};
+template <typename T> struct ContainedSize<T &> {
+  static constexpr mrt_u32 of(const ParameterSpec &spec) {
+    return spec.source == ArgumentSource::buffer && spec.space == MRT_IN_CONSTANT ? sizeof(T) : 0;
+  }
+};
+
+// `contains_bytes` is defined before the program, as the function constants are.
+template <auto kernel, typename Spec, bool contains_bytes> struct Entry;
+template <typename... P, void (*kernel)(P...), typename Spec, bool contains_bytes>
+struct Entry<kernel, Spec, contains_bytes> {
   typedef typename __make_integer_seq<MakeIndices, unsigned, sizeof...(P)>::type All;
 
+  struct Contained {
+    mrt_u32 places[sizeof...(P) + 1];
+    ContainedBytes bytes;
+
+    template <unsigned... I> constexpr explicit Contained(Indices<I...>) : places{} {
+      ((places[I] = bytes.place(contains_bytes ? ContainedSize<P>::of(Spec::parameters[I]) : 0)), ...);
+    }
+  };
+  static constexpr Contained contained = Contained(All());
+  typedef GpuLaunch<sizeof...(P), contained.bytes.count> Launch;
+
+  template <unsigned position> static MRT_METHOD void *argument(const Launch &launch) {
+    constexpr mrt_u32 place = contained.places[position];
+    if constexpr (place != not_contained) return (void *)(launch.contained + place);
+    else return launch.arguments[position];
+  }
   template <unsigned... I> static MRT_METHOD void call(const Launch &launch, const GpuThread &thread, Indices<I...>) {
-    kernel(Argument<P>::template get<Spec::parameters[I].source>(launch, thread, launch.arguments[I])...);
+    kernel(Argument<P>::template get<Spec::parameters[I].source>(launch, thread, argument<I>(launch))...);
   }
   static MRT_METHOD void run(const Launch &launch) {
     const GpuThread thread(launch);
@@ -143,8 +173,9 @@ template <typename... P, void (*kernel)(P...), typename Spec> struct Entry<kerne
   }))
 
 #define MRT_ENTRY(number, kernel, spec, name, line)                                                                    \
-  extern "C" __attribute__((nvptx_kernel)) void mrt_entry_##number(mrt::Entry<kernel, spec>::Launch launch) {          \
-    mrt::Entry<kernel, spec>::run(launch);                                                                             \
+  extern "C" __attribute__((nvptx_kernel)) void mrt_entry_##number(                                                    \
+      mrt::Entry<kernel, spec, mrt::contains_bytes>::Launch launch) {                                                  \
+    mrt::Entry<kernel, spec, mrt::contains_bytes>::run(launch);                                                        \
   }
 
 #endif
