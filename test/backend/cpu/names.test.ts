@@ -6,9 +6,8 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
-import { blockOf, headerOf, namedEnumerations, writeGenerated } from "../../../scripts/cpu/generated.ts";
+import { generatedHeaders, headerOf, namedEnumerations, writeGenerated } from "../../../scripts/cpu/generated.ts";
 import { flagsOf, setsOf } from "../../../scripts/cpu/objects.ts";
-import { cpuCalls } from "../../../src/backend/cpu/call.ts";
 import { run } from "../../../src/cli/run.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { testFolder } from "../../support/folder.ts";
@@ -21,15 +20,14 @@ const headers = readdirSync(sources, { recursive: true, encoding: "utf8" }).filt
 /** The list, as a generated header declares it. */
 const listOf = (type: string) => new RegExp(`ORCHARD_NAMES\\(${type}, ([^)]*)\\)`);
 
-/** The headers that include the generated header of an enumeration, or else of a block that names it. */
+/** The headers that include the generated header of an enumeration, or else of a struct with a field of it. */
 function includersOf(type: string): string[] {
-  const blocks = [...cpuCalls.values()].filter(({ fields }) =>
-    fields.some(({ field }) => field.type === `Name<${type}>`),
-  );
-  const includes = (name: string, generated: string) =>
-    readFileSync(join(sources, name), "utf8").includes(`.build/${headerOf(generated)}"`);
-  const [direct, others] = [[type], blocks.map(blockOf)].map((all) =>
-    headers.filter((name) => all.some((generated) => includes(name, generated))),
+  const structs = generatedHeaders().filter(({ text }) => text.includes(` Name<${type}> `));
+  const [direct, others] = [[headerOf(type)], structs.map(({ name }) => name)].map((all) =>
+    headers.filter((header) => {
+      const text = readFileSync(join(sources, header), "utf8");
+      return all.some((name) => text.includes(`.build/${name}"`));
+    }),
   );
   return direct.length > 0 ? direct : others;
 }
