@@ -9,15 +9,10 @@ using namespace metal;
 #include "common/philox.h"
 #include "common/runs.h"
 
-#define BLOCK 4
+// - loop: operands: x, output
+#include "generated/dropout.h"
 
-struct Dropout {
-    LoopNest loop;  // operands: x, output
-    uint key[2];
-    uint counter[4];
-    uint last_dropped;
-    float scale;
-};
+#define BLOCK 4
 
 inline uint4 words_of(constant Dropout &given, ulong block) {
     const uint4 start = uint4(given.counter[0], given.counter[1], given.counter[2], given.counter[3]);

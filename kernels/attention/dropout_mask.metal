@@ -9,17 +9,10 @@ using namespace metal;
 
 #include "common/philox.h"
 
-struct DropoutMask {
-    long heads;
-    long queries;
-    long keys;
-    uint key[2];
-    uint threshold;
-    float keep_scale;  // does not affect the mask
-    long sequences;    // number of packed sequences; 0 if each batch is one sequence
-    long start;        // of the mask
-    long strides[4];
-};
+// - keep_scale: does not affect the mask
+// - sequences: number of packed sequences; 0 if each batch is one sequence
+// - start: of the mask
+#include "generated/dropout_mask.h"
 
 // Query i and key j, counted within the sequence that they share; index < 0 if they share none.
 struct PlacedPair {

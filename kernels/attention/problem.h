@@ -14,6 +14,21 @@
 #include "common/unrolled.h"
 #include "generated/attention_option.h"
 
+// Element (b, h, row, column) is at start + b · batch + h · head + row · row + column · column, in elements from the
+// address where the operand is bound.
+#include "generated/attention_operand.h"
+
+// - queries: of all sequences together
+// - is_bottom_right: whether the last query is aligned with the last key, instead of the first with the first
+// - key: of dropout
+// - keep_scale: 1 / (1 − p)
+// - group: G
+// - left: of the band: −left ≤ j − i − shift ≤ right
+// - sequences: number of packed sequences
+// - parts: number of parts of the keys in the kernel for few queries
+// - bias_sizes: of the bias's axes
+#include "generated/attention.h"
+
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
 
@@ -37,53 +52,6 @@ constant uint DIM [[function_constant(2)]];
 
 // Returns whether an option of the call is set: a bit of OPTIONS (src/ops/attention/primitive.ts).
 inline bool has(AttentionOption option) { return (OPTIONS >> option & 1) != 0; }
-
-// Element (b, h, row, column) is at start + b · batch + h · head + row · row + column · column, in elements from the
-// address where the operand is bound.
-struct AttentionOperand {
-    long start;
-    long batch;
-    long head;
-    long row;
-    long column;
-};
-
-struct Attention {
-    AttentionOperand q;
-    AttentionOperand k;
-    AttentionOperand v;
-    AttentionOperand mask;
-    AttentionOperand bias;
-    AttentionOperand sinks;
-    AttentionOperand slopes;
-    AttentionOperand out;
-    AttentionOperand log_sum_exp;
-    AttentionOperand log_sum_exp_low;
-    AttentionOperand grad_out;
-    AttentionOperand grad_log_sum_exp;
-    AttentionOperand grad_q;
-    AttentionOperand grad_k;
-    AttentionOperand grad_v;
-    AttentionOperand grad_bias;
-    AttentionOperand grad_sinks;
-    long batch;
-    long heads;
-    long queries;  // of all sequences together
-    long keys;
-    float scale;
-    float softcap;
-    uint is_bottom_right;  // whether the last query is aligned with the last key, instead of the first with the first
-    uint key[2];           // of dropout
-    uint threshold;
-    float keep_scale;  // 1 / (1 − p)
-    long group;        // G
-    long left;         // of the band: −left ≤ j − i − shift ≤ right
-    long right;
-    long sequences;  // number of packed sequences
-    long parts;      // number of parts of the keys in the kernel for few queries
-    long part_keys;
-    long bias_sizes[4];  // of the bias's axes
-};
 
 // One sequence: a batch, or one of several packed into a single batch. i and j are counted within it.
 struct Sequence {

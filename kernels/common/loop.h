@@ -8,15 +8,11 @@
 #ifndef ORCHARD_COMMON_LOOP_H
 #define ORCHARD_COMMON_LOOP_H
 
-#define LOOP_MAX_RANK 8
-
-template <int operands> struct Nest {
-    long shape[LOOP_MAX_RANK];              // elements in each axis, outermost first
-    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements; 0 broadcasts, negative strides reverse
-    long start[operands];                   // offset of element (0, …, 0) from the address where the operand is bound
-    long count;                             // product of the shape
-    long rank;
-};
+// - shape: elements in each axis, outermost first
+// - strides: of each operand, in elements; 0 broadcasts, negative strides reverse
+// - start: offset of element (0, …, 0) from the address where the operand is bound
+// - count: product of the shape
+#include "generated/nest.h"
 
 // For kernels with one thread per element: up to four operands, the output last.
 using LoopNest = Nest<4>;

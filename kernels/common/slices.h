@@ -6,11 +6,10 @@
 
 #include "common/loop.h"
 
-template <int operands> struct Slices {
-    Nest<operands> nest;   // the other axes: each element of this nest is the first element of a slice
-    long along[operands];  // stride between elements of a slice; negative if the slice is read backwards
-    long length;           // elements of a slice
-};
+// - nest: the other axes: each element of this nest is the first element of a slice
+// - along: stride between elements of a slice; negative if the slice is read backwards
+// - length: elements of a slice
+#include "generated/slices.h"
 
 // Computes the offset of a slice's first element in each operand.
 template <int operands>

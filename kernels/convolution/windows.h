@@ -9,36 +9,19 @@
 #ifndef ORCHARD_CONVOLUTION_WINDOWS_H
 #define ORCHARD_CONVOLUTION_WINDOWS_H
 
-struct Windows {
-    long batch;
-    long groups;
-    long channels;  // summed channels per group
-    long rows;      // rows of the result per group
-    // For each axis: positions, elements of the source, and the step and divisor that map a position to the source.
-    long grid[3];
-    long source[3];
-    long step[3];
-    long divisor[3];
-    // The number of places, the shift of the first one, and the difference of the shifts of adjacent places.
-    long places[3];
-    long shift[3];
-    long shift_step[3];
-    // The length of the kernel, and the first place in it.
-    long kernel_size[3];
-    long first_place[3];
-    long place_step[3];
-    // Where the positions are in the result: its length along each axis, the first position and the step.
-    long result[3];
-    long result_first[3];
-    long result_step[3];
-    // Strides of the weight.
-    long weight_group;
-    long weight_row;
-    long weight_channel;
-    // The weight's gradient is summed in parts of `split_length` positions, which are stored contiguously.
-    long splits;
-    long split_length;
-};
+// - channels: summed channels per group
+// - rows: rows of the result per group
+// - grid, source, step, divisor: for each axis, the positions, the elements of the source, and the step and divisor
+//   that map a position to the source
+// - places, shift, shift_step: the number of places, the shift of the first one, and the difference of the shifts of
+//   adjacent places
+// - kernel_size, first_place, place_step: the length of the kernel, and the first place in it
+// - result, result_first, result_step: where the positions are in the result: its length along each axis, the first
+//   position and the step
+// - weight_group, weight_row, weight_channel: strides of the weight
+// - splits, split_length: the weight's gradient is summed in parts of `split_length` positions, which are stored
+//   contiguously
+#include "generated/windows.h"
 
 inline long volume(constant long (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 

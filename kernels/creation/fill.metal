@@ -6,10 +6,9 @@ using namespace metal;
 
 #include "common/runs.h"
 
-struct Fill {
-    LoopNest loop;  // operands: output
-    ulong bits;     // of the element
-};
+// - loop: operands: output
+// - bits: of the element
+#include "generated/fill.h"
 
 // output  [[buffer(0)]]  the elements that its strides reach
 // given   [[buffer(1)]]

@@ -12,22 +12,12 @@ using namespace metal;
 #include "common/float64.h"
 #include "common/loop.h"
 
-struct Range {
-    ulong start;  // the bits of a float64
-    ulong step;
-    ulong end;
-    long forward;
-    long count;
-};
+// - start: the bits of a float64
+#include "generated/range.h"
 
 // output[i] = start + i · step + i · remainder / divisor, truncated toward zero; all are int64, passed as bits.
-struct WholeRange {
-    ulong start;
-    ulong step;
-    ulong remainder;
-    ulong divisor;  // at least 1
-    long count;
-};
+// - divisor: at least 1
+#include "generated/whole_range.h"
 
 // output  [[buffer(0)]]  count elements as bits, with E bits of exponent and F bits of fraction
 // given   [[buffer(1)]]

@@ -15,23 +15,20 @@
 using namespace metal;
 
 #include "generated/bag_mode.h"
+#include "generated/offsets.h"
 #include "indexing/sorted.h"
+
+// - total: number of indices
+// - length: indices per bag; -1 if offsets give the start of each bag and the end of the last
+// - padding: an index that is ignored, or -1
+// - table: strides of rows and columns, offset of the first element in the binding
+// - gradients: the same
+#include "generated/bags.h"
 
 constant uint MODE [[function_constant(0)]];      // the value of a BagMode
 constant uint WEIGHTED [[function_constant(1)]];  // 1 if indices have factors
 
 #define ROWS_OF_GROUP 8  // rows of the table per threadgroup
-
-struct Bags {
-    long bags;
-    long total;   // number of indices
-    long length;  // indices per bag; -1 if offsets give the start of each bag and the end of the last
-    long rows;
-    long width;
-    long padding;       // an index that is ignored, or -1
-    long table[3];      // strides of rows and columns, offset of the first element in the binding
-    long gradients[3];  // the same
-};
 
 inline long offset_in(constant long (&matrix)[3], long row, long column) {
     return matrix[2] + row * matrix[0] + column * matrix[1];
@@ -214,11 +211,6 @@ kernel void bag_factors(
     sum = simd_sum(sum);
     if (lane == 0) out[index] = T(sum);
 }
-
-struct Offsets {
-    long count;
-    long total;
-};
 
 // first[0] = min(first[0], the number of the first invalid offset). An offset is invalid if it is less than the one
 // before it or more than `total`; the first offset must be 0.

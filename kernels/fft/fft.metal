@@ -17,8 +17,13 @@ using namespace metal;
 
 #include "fft/roots.h"
 
-#define PER_THREAD 8  // most elements per thread, rounded up to whole groups of RADIX
-#define MAX_PASSES 12
+// - in_row: elements of a row in x
+// - in_length: x is 0 from this element of a row on
+// - out_length: later elements are not written
+// - twiddle: 0: none
+#include "generated/fft.h"
+
+#define PER_THREAD 8     // most elements per thread, rounded up to whole groups of RADIX
 #define REAL_INPUT 1     // x is real
 #define HALF_INPUT 2     // x has the first half of a spectrum, of row_length / 2 + 1 elements
 #define REAL_OUTPUT 4    // only real parts are written
@@ -29,29 +34,6 @@ using namespace metal;
 #define LINES_FIRST 128  // adjacent threads load elements of adjacent lines
 #define LINES_LAST 256   // adjacent threads store elements of adjacent lines
 #define SWAP_RESULT 512  // exchange them in the transform, before it is multiplied by the table
-
-struct Fft {
-    long lines;
-    long mid;
-    long inner;
-    long in_row;  // elements of a row in x
-    long out_row;
-    long in_mid;
-    long in_step;
-    long out_mid;
-    long out_step;
-    long in_length;   // x is 0 from this element of a row on
-    long out_length;  // later elements are not written
-    long row_length;
-    long table_start;
-    long length;
-    long twiddle;  // 0: none
-    long group;
-    long passes;
-    long radices[MAX_PASSES];
-    uint flags;
-    float scale;
-};
 
 inline bool has(constant Fft &given, uint flag) { return (given.flags & flag) != 0; }
 inline float2 exchanged(float2 x) { return float2(x.y, x.x); }

@@ -7,11 +7,10 @@ using namespace metal;
 
 #include "common/loop.h"
 
-struct Gather {
-    LoopNest loop;  // operands: x (stride 0 along the indexed axis), index, output
-    long size;      // length of the indexed axis of x
-    long stride;    // stride of x along the indexed axis
-};
+// - loop: operands: x (stride 0 along the indexed axis), index, output
+// - size: length of the indexed axis of x
+// - stride: stride of x along the indexed axis
+#include "generated/gather.h"
 
 // x       [[buffer(0)]]  the elements that its strides reach
 // index   [[buffer(1)]]  the elements that its strides reach

@@ -5,10 +5,8 @@ using namespace metal;
 
 #include "common/loop.h"
 
-struct OneHot {
-    LoopNest loop;  // operands: index (stride 0 along the last axis, the classes), output
-    long classes;
-};
+// - loop: operands: index (stride 0 along the last axis, the classes), output
+#include "generated/one_hot.h"
 
 // index    [[buffer(0)]]  the elements that its strides reach
 // output   [[buffer(1)]]  the elements that its strides reach

@@ -9,11 +9,9 @@ using namespace metal;
 
 #include "common/loop.h"
 
-struct Range {
-    LoopNest loop;  // operand: index
-    long size;
-    long except;  // an index that is accepted although out of range
-};
+// - loop: operand: index
+// - except: an index that is accepted although out of range
+#include "generated/index_range.h"
 
 // index  [[buffer(0)]]  the elements that its strides reach
 // first  [[buffer(1)]]  one number, 2^32 - 1 if no index is out of range; numbers above 2^32 - 2 are stored as that
@@ -22,7 +20,7 @@ template <typename Index>
 kernel void find_out_of_range(
     device const Index *index [[buffer(0)]],
     device atomic_uint *first [[buffer(1)]],
-    constant Range &range [[buffer(2)]],
+    constant IndexRange &range [[buffer(2)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
@@ -39,7 +37,7 @@ kernel void find_out_of_range(
 
 #define FIND_OUT_OF_RANGE(Index)                                                              \
     template [[host_name("find_out_of_range_" #Index)]] kernel void find_out_of_range<Index>( \
-        device const Index *, device atomic_uint *, constant Range &, uint2, uint2);
+        device const Index *, device atomic_uint *, constant IndexRange &, uint2, uint2);
 
 FIND_OUT_OF_RANGE(long)
 FIND_OUT_OF_RANGE(int)

@@ -16,18 +16,17 @@ using namespace metal;
 #include "generated/scattering.h"
 #include "indexing/sorted.h"
 
+// - loop: operands: x, output, source and keys (the last two with stride 0 along the indexed axis)
+// - inner: elements of the loop between indices of the indexed axis
+// - size: length of the indexed axis of x
+// - length: length of the indexed axis of source, keys and order
+// - source_stride: stride of source along the indexed axis
+// - key_stride: stride of keys and order along the indexed axis
+// - output_stride: stride of output along the indexed axis, if output has the source's shape
+#include "generated/scatter.h"
+
 constant uint WAY [[function_constant(0)]];
 constant uint INCLUDES_SELF [[function_constant(1)]];  // if 0, x is kept only if no index selects it
-
-struct Scatter {
-    LoopNest loop;       // operands: x, output, source and keys (the last two with stride 0 along the indexed axis)
-    long inner;          // elements of the loop between indices of the indexed axis
-    long size;           // length of the indexed axis of x
-    long length;         // length of the indexed axis of source, keys and order
-    long source_stride;  // stride of source along the indexed axis
-    long key_stride;     // stride of keys and order along the indexed axis
-    long output_stride;  // stride of output along the indexed axis, if output has the source's shape
-};
 
 template <typename T> struct IntegerSum {
     T sum = 0;

@@ -5,11 +5,8 @@ using namespace metal;
 
 #include "common/loop.h"
 
-struct Triangle {
-    LoopNest loop;  // operands: x, output; the last two axes are rows and columns
-    uint lower;     // 1 or 0
-    long diagonal;
-};
+// - loop: operands: x, output; the last two axes are rows and columns
+#include "generated/triangle.h"
 
 // x         [[buffer(0)]]  the elements that its strides reach
 // output    [[buffer(1)]]  the elements that its strides reach

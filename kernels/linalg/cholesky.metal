@@ -7,13 +7,10 @@ using namespace metal;
 #include "linalg/cholesky.h"
 #include "linalg/matrix.h"
 
-#define SMALL_THREADS 128
+// - upper: 1: the upper triangles, replaced by the transposed factors; 0: the lower triangles
+#include "generated/cholesky.h"
 
-struct Cholesky {
-    long batch;
-    long size;
-    uint upper;  // 1: the upper triangles, replaced by the transposed factors; 0: the lower triangles
-};
+#define SMALL_THREADS 128
 
 // The Cholesky factor of matrices of up to N rows, 16 or 32. Each lane has one row in registers, so that a SIMD-group
 // computes one matrix or two. Padding rows and columns are taken from an identity matrix. It needs neither threadgroup

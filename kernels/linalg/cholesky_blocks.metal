@@ -13,11 +13,9 @@ using namespace metal;
 #include "linalg/blocks.h"
 #include "linalg/cholesky.h"
 
-struct CholeskyStep {
-    long size;
-    long first;  // first column of the block
-    uint upper;  // 1: column-major; 0: row-major
-};
+// - first: first column of the block
+// - upper: 1: column-major; 0: row-major
+#include "generated/cholesky_step.h"
 
 static inline Elements matrix_elements(device const float *all, constant CholeskyStep &step, uint matrix) {
     long size = step.size;

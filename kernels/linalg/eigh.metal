@@ -18,15 +18,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "generated/eigh.h"
 #include "linalg/eigh.h"
 
 #define MAX_SWEEPS 40
-
-struct Eigh {
-    long batch;
-    long size;
-    uint upper;  // 1 or 0
-};
 
 // Loads a matrix divided by a power of two, which `scale` receives, and sets V = 1. Returns the first row with an
 // element that is not finite, or the size.

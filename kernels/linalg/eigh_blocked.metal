@@ -15,6 +15,11 @@ using namespace metal;
 
 #include "linalg/eigh.h"
 
+// - blocks: number of blocks of 32 rows, which is even; the matrix is padded with zeros
+// - rounds: in all sweeps together
+// - vectors: 1 or 0: whether eigenvectors are computed
+#include "generated/eigh_blocked.h"
+
 #define BLOCK 32
 #define TILE 64
 #define TILE_PITCH 65
@@ -23,16 +28,6 @@ using namespace metal;
 #define MAX_ROWS 512
 // In a matrix whose largest element is about 1, smaller elements than this are negligible in float32.
 #define NEGLIGIBLE 3.7252903e-09f  // 2^-28
-
-struct EighBlocked {
-    long batch;
-    long size;
-    uint blocks;  // number of blocks of 32 rows, which is even; the matrix is padded with zeros
-    uint rounds;  // in all sweeps together
-    uint round;
-    uint upper;    // 1 or 0
-    uint vectors;  // 1 or 0: whether eigenvectors are computed
-};
 
 inline uint rows_of(constant EighBlocked &problem) { return problem.blocks * BLOCK; }
 

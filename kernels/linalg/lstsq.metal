@@ -14,21 +14,15 @@ using namespace metal;
 #include "linalg/place.h"
 #include "linalg/reflections.h"
 
-#define LANES 32u
+// - rows: of a matrix in threadgroup memory
+// - width: columns of B
+// - a_rows: in device memory; if more than `rows`, only the upper triangle of the first `rows` is read
+// - b_rows: rows of B in device memory
+// - stride: between rows in threadgroup memory
+// - team: lanes that share a column
+#include "generated/lstsq.h"
 
-struct Lstsq {
-    long batch;
-    long rows;  // of a matrix in threadgroup memory
-    long columns;
-    long width;   // columns of B
-    long a_rows;  // in device memory; if more than `rows`, only the upper triangle of the first `rows` is read
-    long b_rows;  // rows of B in device memory
-    long stride;  // between rows in threadgroup memory
-    long team;    // lanes that share a column
-    uint is_triangle;
-    uint is_pivoted;
-    float rcond;
-};
+#define LANES 32u
 
 // A system in threadgroup memory.
 struct System {

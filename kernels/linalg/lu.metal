@@ -4,34 +4,11 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "generated/lu_factor.h"
+#include "generated/lu_permutation.h"
+#include "generated/lu_solve.h"
+#include "generated/solve.h"
 #include "linalg/lu.h"
-
-struct LuFactor {
-    long batch;
-    long rows;
-    long columns;
-    uint pivot;  // 1 or 0
-};
-
-struct LuSolve {
-    long batch;
-    long size;
-    long columns;
-    uint adjoint;  // 1 or 0
-};
-
-struct Solve {
-    long batch;
-    long size;
-    long columns;
-};
-
-struct LuPermutation {
-    long batch;
-    long rows;
-    long pivots;
-    uint inverse;  // 1 or 0
-};
 
 inline void load(device const float *from, threadgroup float *a, uint rows, uint columns, Worker worker) {
     for (uint at = worker.index; at < rows * columns; at += worker.threads) {

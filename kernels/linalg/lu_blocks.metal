@@ -10,25 +10,17 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "generated/lu_rows.h"
 #include "linalg/blocks.h"
 #include "linalg/lu.h"
+
+// - first: first column of the block
+#include "generated/lu_step.h"
 
 // The largest number of SIMD-groups that factor a panel.
 #define PANEL_GROUPS 32
 // The number of columns per threadgroup of lu_beside.
 #define SIDE 64
-
-struct LuStep {
-    long rows;
-    long columns;
-    long first;  // first column of the block
-    uint pivot;  // 1 or 0
-};
-
-struct LuRows {
-    long rows;
-    long columns;
-};
 
 static inline uint block_columns(constant LuStep &step) {
     return uint(min(long(BLOCK), min(step.rows, step.columns) - step.first));

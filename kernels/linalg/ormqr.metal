@@ -6,16 +6,10 @@ using namespace metal;
 
 #include "linalg/reflections.h"
 
-struct Ormqr {
-    long batch;
-    long rows;
-    long columns;  // of a
-    long reflectors;
-    long width;      // columns of C
-    uint transpose;  // 1 or 0
-    long tile;
-    long team;  // lanes that share a column
-};
+// - columns: of a
+// - width: columns of C
+// - team: lanes that share a column
+#include "generated/ormqr.h"
 
 // a        [[buffer(0)]]  batch × rows × columns
 // tau      [[buffer(1)]]  batch × reflectors

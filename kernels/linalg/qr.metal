@@ -6,15 +6,11 @@ using namespace metal;
 
 #include "linalg/reflections.h"
 
-struct Qr {
-    long batch;
-    long rows;
-    long columns;
-    long width;       // columns of Q
-    long reflectors;  // number of reflections in a product
-    long stride;      // between rows in threadgroup memory
-    long team;        // lanes that share a column
-};
+// - width: columns of Q
+// - reflectors: number of reflections in a product
+// - stride: between rows in threadgroup memory
+// - team: lanes that share a column
+#include "generated/qr.h"
 
 #define QR_ARGUMENTS                                                                                 \
     constant Qr &problem [[buffer(3)]], threadgroup float *memory [[threadgroup(0)]],                \

@@ -5,21 +5,18 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// - columns: columns of the matrix that contains the vectors
+// - count: number of reflections in it
+// - first: first column of the block
+// - width: columns of the matrix C that is multiplied by Q
+// - begin: first of C's columns to multiply
+#include "generated/qr_step.h"
+
 #define BLOCK 32
 #define PANEL_GROUPS 8
 #define GROUPS 4
 // The distance between rows in threadgroup memory, so that lanes touch different banks.
 #define PITCH (BLOCK + 1)
-
-struct QrStep {
-    long rows;
-    long columns;    // columns of the matrix that contains the vectors
-    long count;      // number of reflections in it
-    long first;      // first column of the block
-    long width;      // columns of the matrix C that is multiplied by Q
-    long begin;      // first of C's columns to multiply
-    uint transpose;  // 1 or 0
-};
 
 // Returns element (i, j) of a block's V: 1 on the diagonal, 0 above.
 inline float vector_element(device const float *a, constant QrStep &step, long first, long i, uint j) {

@@ -12,16 +12,11 @@ using namespace metal;
 
 #include "linalg/svd.h"
 
+// - full: 1 or 0: whether U and V are square
+#include "generated/svd.h"
+
 typedef threadgroup float *SharedNumbers;
 typedef device float *DeviceNumbers;
-
-struct Svd {
-    long batch;
-    long rows;
-    long columns;
-    uint vectors;  // 1 or 0
-    uint full;     // 1 or 0: whether U and V are square
-};
 
 // Returns the exponent of the largest element, or NO_EXPONENT if an element is infinite or NaN.
 #define NO_EXPONENT 1000

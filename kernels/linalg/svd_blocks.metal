@@ -13,6 +13,12 @@ using namespace metal;
 
 #include "linalg/svd.h"
 
+// - full: 1 or 0: whether U and V are square
+// - block: rows per block
+// - blocks: number of blocks, which is even
+// - round: within a sweep
+#include "generated/svd_blocks.h"
+
 #define MOST_GROUPS 16
 
 // The state of a matrix.
@@ -22,17 +28,6 @@ using namespace metal;
 
 typedef device float *DeviceNumbers;
 typedef Row<threadgroup float *> SharedRow;
-
-struct SvdBlocks {
-    long batch;
-    long rows;
-    long columns;
-    uint vectors;  // 1 or 0
-    uint full;     // 1 or 0: whether U and V are square
-    uint block;    // rows per block
-    uint blocks;   // number of blocks, which is even
-    uint round;    // within a sweep
-};
 
 inline uint small_of(constant SvdBlocks &problem) { return uint(min(problem.rows, problem.columns)); }
 inline uint large_of(constant SvdBlocks &problem) { return uint(max(problem.rows, problem.columns)); }

@@ -13,17 +13,19 @@ using namespace metal;
 
 #include "linalg/svd.h"
 
+// - width: columns of the matrix to which Q is applied
+// - is_tall: whether A has more rows than columns (1 or 0)
+#include "generated/svd_tall.h"
+
+// - rows: rows of a matrix with vectors as columns
+// - first: the first column whose sign is fixed
+// - partners: rows of the other side whose sign changes too, each with `length` elements
+// - all: all rows of the other side
+#include "generated/svd_signs.h"
+
 #define MOST_GROUPS 16
 #define MOST_COLUMNS (MOST_GROUPS * LANES)
 #define GROUPS 8
-
-struct SvdTall {
-    long batch;
-    long large;
-    long small;
-    long width;    // columns of the matrix to which Q is applied
-    uint is_tall;  // whether A has more rows than columns (1 or 0)
-};
 
 // Computes the largest absolute value in each column of the taller one of A and Aᵀ, as bits.
 inline void measure(
@@ -147,15 +149,6 @@ kernel void svd_place(
     uint column = problem.is_tall != 0 ? at.y : at.x;
     to[(at.z * small + at.y) * small + at.x] = u[(at.z * small + ulong(places[at.z * small + row])) * small + column];
 }
-
-struct SvdSigns {
-    long rows;  // rows of a matrix with vectors as columns
-    long columns;
-    long first;     // the first column whose sign is fixed
-    long partners;  // rows of the other side whose sign changes too, each with `length` elements
-    long length;
-    long all;  // all rows of the other side
-};
 
 // c         [[buffer(0)]]  batch × rows × columns
 // partners  [[buffer(1)]]  batch × all × length

@@ -19,12 +19,10 @@ using namespace metal;
 #include "reduction/groups.h"
 #include "reduction/online.h"
 
-struct CrossEntropyParameters {
-    Slices<5> slices;   // logits, then operands with one number per slice, and last the gradients of the logits
-    long ignore_index;  // the target that is ignored
-    long chunk;         // classes per threadgroup
-    float label_smoothing;
-};
+// - slices: logits, then operands with one number per slice, and last the gradients of the logits
+// - ignore_index: the target that is ignored
+// - chunk: classes per threadgroup
+#include "generated/cross_entropy_parameters.h"
 
 // Bits of `operation`: label smoothing, and class weights.
 #define SMOOTHED (operation & 1)

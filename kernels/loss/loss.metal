@@ -17,13 +17,11 @@ using namespace metal;
 #include "generated/loss.h"
 #include "reduction/groups.h"
 
-constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x is needed, 2: the target's
+// - loop: x, target, weight, weight of positive targets, scale or result, gradients
+// - sequence: elements that a thread adds
+#include "generated/loss_parameters.h"
 
-struct LossParameters {
-    Nest<7> loop;   // x, target, weight, weight of positive targets, scale or result, gradients
-    long sequence;  // elements that a thread adds
-    float factor;
-};
+constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x is needed, 2: the target's
 
 struct LossElement {
     float x;

@@ -9,18 +9,13 @@ using namespace metal;
 
 // a is m x k, b is k x n, input and out are m x n. The elements of a row are adjacent; in a transposed factor, the
 // elements of a column are.
-struct LibraryProduct {
-    long m;
-    long n;
-    long k;
-    long batch[2];             // sizes of the batch's two axes
-    long leading[4];           // of a, b, input, out: between rows, or between columns of a transposed factor
-    long batch_strides[4][2];  // of a, b, input, out
-    uint transposed[2];        // of a, b
-    uint addend;               // 0: none, 1: a matrix, 2: one row, which is added to each row
-    float alpha;
-    float beta;  // 1 for a row
-};
+// - batch: sizes of the batch's two axes
+// - leading: of a, b, input, out: between rows, or between columns of a transposed factor
+// - batch_strides: of a, b, input, out
+// - transposed: of a, b
+// - addend: 0: none, 1: a matrix, 2: one row, which is added to each row
+// - beta: 1 for a row
+#include "generated/library_product.h"
 
 // Returns the offset of an operand's matrix.
 inline long matrix_at(constant LibraryProduct &product, int operand, uint batch) {

@@ -9,25 +9,13 @@
 
 #include "common/loop.h"
 
+// - row_strides: between rows
+// - batch: the offsets of each operand's matrices
+// - whole_alpha: of integers
+#include "generated/product.h"
+
 // Indices of the operands in the arrays of a product.
 enum ProductOperand { PRODUCT_A, PRODUCT_B, PRODUCT_INPUT, PRODUCT_OUT, PRODUCT_OPERANDS };
-
-struct Product {
-    long m;
-    long n;
-    long k;
-    uint has_input;
-    float alpha;
-    float beta;
-    long row_strides[PRODUCT_OPERANDS];  // between rows
-    long column_strides[PRODUCT_OPERANDS];
-    LoopNest batch;  // the offsets of each operand's matrices
-    long splits;
-    long split_length;
-    long split_stride;
-    long whole_alpha;  // of integers
-    long whole_beta;
-};
 
 // The operands of a kernel: a is m x k, b is k x n, input (not read without has_input) and out are m x n. If sums are
 // split, Out is the type of the partial sums.

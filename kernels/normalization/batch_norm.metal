@@ -6,6 +6,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "generated/batch_norm.h"
 #include "generated/batch_norm_option.h"
 #include "indexing/sorted.h"
 
@@ -13,13 +14,6 @@ constant uint OPTIONS [[function_constant(0)]];  // one bit for each BatchNormOp
 constant uint LANES [[function_constant(1)]];    // threads per threadgroup: 32, or a power of two of at most 512
 
 #include "common/teams.h"
-
-struct BatchNorm {
-    long batch;
-    long channels;
-    long inner;
-    float eps;
-};
 
 inline bool has(uint option) { return (OPTIONS >> option & 1) != 0; }
 

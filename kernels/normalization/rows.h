@@ -10,6 +10,10 @@
 #include "common/slices.h"
 #include "generated/normalization_option.h"
 
+// - rows: the rows of up to three operands with the shape of x, in row-major order
+// - chunk: rows per team
+#include "generated/normalization.h"
+
 #define HELD 32        // largest number of elements per thread
 #define SIMDGROUPS 16  // largest number of SIMD-groups per threadgroup
 #define TEAMS 4        // SIMD-groups per threadgroup, if each processes a row
@@ -27,17 +31,6 @@ inline bool has(uint operand) { return (OPTIONS >> operand & 1) != 0; }
 
 // Rows are centered if their means are an operand.
 inline bool is_centered() { return has(NORMALIZATION_OPTION_MEAN); }
-
-struct Normalization {
-    Slices<3> rows;  // the rows of up to three operands with the shape of x, in row-major order
-    long weight_start;
-    long weight_stride;
-    long bias_start;
-    long bias_stride;
-    long chunk;  // rows per team
-    long chunks;
-    float eps;
-};
 
 // A thread's lane in its team, and the team's rows.
 struct Team {

@@ -1,4 +1,4 @@
-// The norms of up to MAX_GRADIENTS gradients of one dtype, and their products with a factor.
+// The norms of several gradients of one dtype, and their products with a factor.
 //
 // Tiling: a threadgroup processes a chunk of adjacent elements of one gradient, and each thread every THREADS-th
 // element. Each gradient is read once, and each product written once. Threads sum squares in float32; then their sums
@@ -10,15 +10,13 @@ using namespace metal;
 #include "common/extended.h"
 #include "optim/buffers.h"
 
-#define THREADS 256
-#define MAX_GRADIENTS 14
+// - gradients: number of gradients
+// - chunk: elements per chunk
+// - sizes: in elements
+// - first_chunks: the number of each gradient's first chunk
+#include "generated/gradients.h"
 
-struct Gradients {
-    long gradients;                    // number of gradients
-    long chunk;                        // elements per chunk
-    long sizes[MAX_GRADIENTS];         // in elements
-    long first_chunks[MAX_GRADIENTS];  // the number of each gradient's first chunk
-};
+#define THREADS 256
 
 // A threadgroup's gradient, and its elements.
 struct Chunk {

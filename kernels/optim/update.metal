@@ -1,4 +1,4 @@
-// One optimizer step for up to MAX_PARAMETERS parameters of one dtype, by a rule of src/optim/rules.ts. A parameter p,
+// One optimizer step for several parameters of one dtype, by a rule of src/optim/rules.ts. A parameter p,
 // its gradient g and its state (m, v, w) become
 //
 //     g = sign g + l2 p
@@ -27,29 +27,18 @@ using namespace metal;
 #include "generated/update_rule.h"
 #include "optim/buffers.h"
 
+// - parameters: number of parameters
+// - plane: distance between planes of the state, in elements
+// - sizes: in elements
+// - starts: first element of each parameter, in each plane of the state
+// - first_chunks: the number of each parameter's first chunk
+#include "generated/update.h"
+
 #define CHUNK 1024
 #define THREADS 256
-#define MAX_PARAMETERS 9
 
 constant uint RULE [[function_constant(0)]];
 constant uint HAS_MASTER [[function_constant(1)]];
-
-struct Update {
-    long parameters;              // number of parameters
-    long plane;                   // distance between planes of the state, in elements
-    long sizes[MAX_PARAMETERS];   // in elements
-    long starts[MAX_PARAMETERS];  // first element of each parameter, in each plane of the state
-    float sign[MAX_PARAMETERS];
-    float l2[MAX_PARAMETERS];
-    float decoupled_decay[MAX_PARAMETERS];
-    float step_size[MAX_PARAMETERS];
-    float momentum[MAX_PARAMETERS];
-    float one_minus_beta1[MAX_PARAMETERS];
-    float one_minus_beta2[MAX_PARAMETERS];
-    float bias_correction[MAX_PARAMETERS];
-    float eps[MAX_PARAMETERS];
-    long first_chunks[MAX_PARAMETERS];  // the number of each parameter's first chunk
-};
 
 // The coefficients of one parameter.
 struct Coefficients {

@@ -5,16 +5,7 @@
 #ifndef ORCHARD_POOLING_WINDOWS_H
 #define ORCHARD_POOLING_WINDOWS_H
 
-struct Pooling {
-    long planes;
-    long input[3];
-    long output[3];
-    long kernel_size[3];
-    long stride[3];
-    long dilation[3];
-    long before[3];
-};
-
+#include "generated/pooling.h"
 inline uint volume(constant long (&sizes)[3]) { return uint(sizes[0] * sizes[1] * sizes[2]); }
 
 // Converts a row-major index in a plane to an index along each axis.

@@ -13,21 +13,16 @@ using namespace metal;
 
 #include "common/loop.h"
 
+// - rows: operands: x, positions (if absent, the offset is the position), output
+// - offset: added to positions
+// - step: distance between the first elements of adjacent pairs, in elements of the row
+// - second: distance from a pair's first element to its second
+// - stride: along rows of x
+// - out_stride: along rows of output
+// - phases: of each pair per position, in units of 2^-64 cycles
+#include "generated/rope.h"
+
 constant uint has_positions [[function_constant(0)]];
-
-#define ROPE_MAX_PAIRS 448
-
-struct Rope {
-    LoopNest rows;  // operands: x, positions (if absent, the offset is the position), output
-    long offset;    // added to positions
-    long pairs;
-    long step;        // distance between the first elements of adjacent pairs, in elements of the row
-    long second;      // distance from a pair's first element to its second
-    long stride;      // along rows of x
-    long out_stride;  // along rows of output
-    float magnitude;
-    ulong phases[ROPE_MAX_PAIRS];  // of each pair per position, in units of 2^-64 cycles
-};
 
 // Returns the cosine and the sine of an angle. The angle is split into the nearest quarter of a cycle and a remainder
 // of at most pi / 4, for which polynomials are evaluated: Chebyshev interpolants with coefficients rounded to float32.

@@ -9,14 +9,12 @@
 #include "generated/gate_activation.h"
 #include "quant/weights.h"
 
-struct QuantProduct {
-    QuantWeights weights;
-    long count;         // number of rows of x
-    long batch_rows;    // rows of x per batch
-    long x_strides[3];  // between batches, rows and columns, in elements
-    long x_start;       // offset of element (0, 0) from the address where x is bound
-    long own_rows;      // rows of the weights per SIMD-group, in vector.metal
-};
+// - count: number of rows of x
+// - batch_rows: rows of x per batch
+// - x_strides: between batches, rows and columns, in elements
+// - x_start: offset of element (0, 0) from the address where x is bound
+// - own_rows: rows of the weights per SIMD-group, in vector.metal
+#include "generated/quant_product.h"
 
 // Which biases there are: bit 0 for the first one, bit 1 for the bias of `up`. They are added to products rounded to T.
 constant uint has_bias [[function_constant(8)]];

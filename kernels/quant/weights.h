@@ -8,6 +8,7 @@
 using namespace metal;
 
 #include "generated/packing.h"
+#include "generated/quant_weights.h"
 #include "quant/formats.h"
 
 // Properties of the weights (src/quant/metal.ts), as function constants, so that a pipeline contains the code of one
@@ -21,12 +22,6 @@ constant uint block_bytes [[function_constant(5)]];
 constant uint read_bytes [[function_constant(6)]];  // bytes that are loaded at once: 16, 4, 2 or 1
 
 #define PART 32  // values per part
-
-struct QuantWeights {
-    long rows;
-    long columns;
-    long row_bytes;
-};
 
 inline bool has_groups() { return packing == PACKING_AFFINE || packing == PACKING_SYMMETRIC; }
 

@@ -8,11 +8,8 @@ using namespace metal;
 #include "common/philox.h"
 #include "common/loop.h"
 
-struct Bernoulli {
-    LoopNest loop;  // operands: p, output
-    uint key[2];
-    uint counter[4];
-};
+// - loop: operands: p, output
+#include "generated/bernoulli.h"
 
 // p       [[buffer(0)]]  the elements that its strides reach
 // output  [[buffer(1)]]  the elements that its strides reach

@@ -11,18 +11,13 @@ using namespace metal;
 #include "common/philox.h"
 #include "random/normal.h"
 
-struct Distribution {
-    uint key[2];
-    uint counter[4];
-    long count;   // number of elements
-    float low;    // of uniform numbers
-    float scale;  // high − low
-    float high;
-    float mean;  // of normal numbers
-    float deviation;
-    ulong least;    // the smallest integer
-    ulong choices;  // the number of integers
-};
+// - count: number of elements
+// - low: of uniform numbers
+// - scale: high − low
+// - mean: of normal numbers
+// - least: the smallest integer
+// - choices: the number of integers
+#include "generated/draw.h"
 
 // Truncates a float32 to the precision of T, so that it is never rounded up to 1.
 template <typename T> inline float cut(float u) { return u; }
@@ -38,7 +33,7 @@ inline ulong scaled(uint word, uint low, ulong choices) {
 }
 
 struct Bits {
-    template <typename T> static void draw(constant Distribution &, uint4 words, uint4, thread T (&out)[4]) {
+    template <typename T> static void draw(constant Draw &, uint4 words, uint4, thread T (&out)[4]) {
         for (uint lane = 0; lane < 4; lane += 1) {
             out[lane] = T(words[lane]);
         }
@@ -47,7 +42,7 @@ struct Bits {
 
 // low + u · (high − low); if this rounds to high, the result is low.
 struct Uniform {
-    template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
+    template <typename T> static void draw(constant Draw &given, uint4 words, uint4, thread T (&out)[4]) {
         for (uint lane = 0; lane < 4; lane += 1) {
             T number = T(fma(cut<T>(uniform_number(words[lane])), given.scale, given.low));
             out[lane] = float(number) < given.high ? number : T(given.low);
@@ -56,7 +51,7 @@ struct Uniform {
 };
 
 struct Normal {
-    template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
+    template <typename T> static void draw(constant Draw &given, uint4 words, uint4, thread T (&out)[4]) {
         float4 numbers = float4(normal_pair(words.x, words.y), normal_pair(words.z, words.w));
         for (uint lane = 0; lane < 4; lane += 1) {
             out[lane] = T(fma(numbers[lane], given.deviation, given.mean));
@@ -65,7 +60,7 @@ struct Normal {
 };
 
 struct Integers {
-    template <typename T> static void draw(constant Distribution &given, uint4 words, uint4 low, thread T (&out)[4]) {
+    template <typename T> static void draw(constant Draw &given, uint4 words, uint4 low, thread T (&out)[4]) {
         for (uint lane = 0; lane < 4; lane += 1) {
             out[lane] = T(long(given.least + scaled(words[lane], low[lane], given.choices)));
         }
@@ -77,7 +72,7 @@ struct Integers {
 template <typename Kind, typename T>
 kernel void distribution(
     device T *output [[buffer(0)]],
-    constant Distribution &given [[buffer(1)]],
+    constant Draw &given [[buffer(1)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong block = loop_element(position, grid);
@@ -95,9 +90,8 @@ kernel void distribution(
     }
 }
 
-#define DISTRIBUTION(name, Kind, T)                                    \
-    template [[host_name(name #T)]] kernel void distribution<Kind, T>( \
-        device T *, constant Distribution &, uint2, uint2);
+#define DISTRIBUTION(name, Kind, T) \
+    template [[host_name(name #T)]] kernel void distribution<Kind, T>(device T *, constant Draw &, uint2, uint2);
 
 DISTRIBUTION("bits_", Bits, uint)
 DISTRIBUTION("uniform_", Uniform, float)

@@ -17,16 +17,9 @@ using namespace metal;
 #include "common/philox.h"
 #include "random/normal.h"
 
-struct Multinomial {
-    uint key[2];
-    uint counter[4];  // only the last word is used
-    uint categories;
-    uint samples;
-    uint replacement;
-    long row_stride;  // of the weights, in elements
-    long stride;
-    long start;
-};
+// - counter: only the last word is used
+// - row_stride: of the weights, in elements
+#include "generated/multinomial.h"
 
 // A category and its key. The smaller key comes first; of equal ones, the lower category.
 struct Arrival {

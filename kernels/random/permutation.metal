@@ -8,15 +8,10 @@ using namespace metal;
 
 #include "common/loop.h"
 
-constant uint FEISTEL_ROUNDS = 24;
+// - swaps: 1 if elements 0 and 1 are swapped first
+#include "generated/permutation.h"
 
-struct Permutation {
-    long count;
-    uint left_bits;
-    uint right_bits;
-    uint swaps;  // 1 if elements 0 and 1 are swapped first
-    uint keys[FEISTEL_ROUNDS];
-};
+constant uint FEISTEL_ROUNDS = 24;
 
 // The finalizer of MurmurHash3 (Appleby).
 inline uint mixed(uint x) {

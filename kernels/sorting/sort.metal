@@ -21,16 +21,14 @@ using namespace metal;
 #include "common/slices.h"
 #include "sorting/keys.h"
 
+// - slices: x, values, indices
+// - count: k
+// - run: for sort_merge: L
+#include "generated/sort.h"
+
 #define BLOCK 1024
 #define HELD 4
 #define MERGED 8
-
-struct Sort {
-    Slices<3> slices;  // x, values, indices
-    long count;        // k
-    long run;          // for sort_merge: L
-    uint descending;   // 1 or 0
-};
 
 // Returns the record of the lane whose number differs in the bits of `across`. 64-bit numbers are moved as two halves,
 // since shuffles of long are not specified for all devices.

@@ -1,6 +1,6 @@
 // The fields of a call's block. A block is a struct of doubles, which TypeScript writes as one Float64Array. Integers
-// are at most 2^53 and therefore exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares
-// the two, field by field. A field is checked when it is read, since it may hold any number, NaN included.
+// are at most 2^53 and therefore exact. The structs are generated from the descriptions of calls in TypeScript
+// (scripts/cpu/generated.ts). A field is checked when it is read, since it may hold any number, NaN included.
 #pragma once
 
 #include "dtypes.h"
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace orchard {
 

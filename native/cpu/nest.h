@@ -1,6 +1,9 @@
 // Loop nests: the axes that several operands share, and the strides of each operand along them.
 #pragma once
 
+// A loop nest as stored in a block. Array entries beyond the rank are unspecified.
+#include "../.build/generated/nest_block.h"
+
 #include "bounds.h"
 
 #include <algorithm>
@@ -8,14 +11,7 @@
 
 namespace orchard {
 
-inline constexpr int max_rank = 8;
-
-// A loop nest as stored in a block. Array entries beyond the rank are unspecified.
-template <int operands> struct NestBlock {
-  Whole rank;
-  Whole shape[max_rank];
-  Whole strides[operands][max_rank];
-};
+inline constexpr int max_rank = std::extent_v<decltype(NestBlock<1>::shape)>;
 
 // Throws Failure: a size is negative, or the number of elements overflows.
 [[noreturn]] void refuse_shape(const int64_t *shape, int rank);

@@ -2,16 +2,11 @@
 // TypeScript computes their layout (src/tensor/slices.ts).
 #pragma once
 
+#include "../.build/generated/slices_block.h"
+
 #include "nest.h"
 
 namespace orchard {
-
-template <int operands> struct SlicesBlock {
-  Whole length;
-  Whole along[operands];
-  Whole offsets[operands];
-  NestBlock<operands> nest;
-};
 
 // Strides and offsets are in elements.
 template <int operands> struct Slices {

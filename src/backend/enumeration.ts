@@ -3,6 +3,7 @@
  * generated header; the cpu dylib exports its list, in which the number of a name is looked up.
  */
 import { recordOf } from "../core/records.ts";
+import { snakeCase } from "./fields.ts";
 
 /** A named list of names, such as `Scan` with `cumsum` and `cumprod`. */
 export interface Enumeration<Name extends string = string> {
@@ -74,8 +75,6 @@ const isList = <Name>(
 
 /** Returns all defined enumerations. */
 export const enumerations = (): readonly Enumeration[] => [...defined.values()];
-
-const snakeCase = (name: string): string => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
 /**
  * A case of a switch over names, which calls a function such as `of(x)` of a struct. The struct is a template, declared

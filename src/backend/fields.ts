@@ -45,11 +45,13 @@ export interface SharedField<Value> {
   readonly cpu: CpuField<Value>;
 }
 
-const snakeCase = (name: string): string => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+/** Returns a name in snake_case: `part_sizes` for `partSizes` and `PartSizes`. */
+export const snakeCase = (name: string): string =>
+  name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
 /** Returns a field's declaration in C++ and MSL: `long[3]` and `partSizes` give `long part_sizes[3];`. */
 export function declaration(type: string, name: string): string {
-  const [, base, dimensions] = /^(.*?)((?:\[\d+\])*)$/.exec(type)!;
+  const [, base, dimensions] = /^(.*?)((?:\[\w+\])*)$/.exec(type)!;
   return `${base} ${snakeCase(name)}${dimensions};`;
 }
 

@@ -45,11 +45,11 @@ export const realFftCall = cpuCall(
   ["x", "out"],
 );
 
-/** The maximum number of passes in a kernel's transform: `MAX_PASSES`. */
+/** The maximum number of passes in a kernel's transform. */
 const MAX_PASSES = 12;
 
 /** The layout of lines of complex numbers: see the kernel. */
-export const fftParameters = struct("Fft", "fft/fft.metal", {
+export const fftParameters = struct("Fft", {
   lines: whole,
   mid: whole,
   inner: whole,

@@ -53,7 +53,7 @@ const wholes = array(whole, MAX_PARAMETERS);
  * The parameters of the Metal kernel: sizes, and the offset of each parameter in a plane. `firstChunks` is the index of
  * each parameter's first chunk: the chunks of the first parameter come before those of the second, and so on.
  */
-export const updateParameters = struct("Update", "optim/update.metal", {
+export const updateParameters = struct("Update", {
   parameters: whole,
   plane: whole,
   sizes: wholes,

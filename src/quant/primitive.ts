@@ -159,10 +159,10 @@ export const quantizedProjectionsCall = cpuCall(
 );
 
 /** The kernel struct of rows of quantized weights. */
-export const quantWeights = struct("QuantWeights", "quant/weights.h", { rows: whole, columns: whole, rowBytes: whole });
+export const quantWeights = struct("QuantWeights", { rows: whole, columns: whole, rowBytes: whole });
 
 /** The kernel struct of a product with weights. Each SIMD-group processes `ownRows` rows of the weights. */
-export const quantProduct = struct("QuantProduct", "quant/product.h", {
+export const quantProduct = struct("QuantProduct", {
   weights: quantWeights,
   count: whole,
   batchRows: whole,

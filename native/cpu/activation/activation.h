@@ -2,24 +2,13 @@
 // dropout depends on each element's index.
 #pragma once
 
+#include "../../.build/generated/swiglu_gradient_block.h"
+#include "../../.build/generated/dropout_block.h"
+
 #include "../elementwise/loop.h"
 #include "../random/philox.h"
 
 namespace orchard {
-
-struct SwigluGradientBlock {
-  DTypeField dtype;
-  LoopBlock<4> loop;
-};
-
-struct DropoutBlock {
-  DTypeField dtype;
-  Word key[2];
-  Word counter[4];
-  Word last_dropped;
-  Real scale;
-  LoopBlock<2> loop;
-};
 
 // Elements whose random word is at most `last_dropped` become 0; others are multiplied by `scale`.
 struct Dropout {

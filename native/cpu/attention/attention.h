@@ -1,6 +1,30 @@
 // Attention, its gradients and its dropout mask. Names follow the formulas in src/ops/attention/problem.ts.
 #pragma once
 
+#include "../../.build/generated/attention_backward_block.h"
+#include "../../.build/generated/attention_step_many_block.h"
+#include "../../.build/generated/attention_scores_block.h"
+
+// Sizes, options, and for each operand in the order of the call: whether it is present, and its layout. `left` and
+// `right` of the band are infinite if unbounded.
+// - dtype: of q
+// - scale, softcap: a softcap of 0: none
+// - key: of dropout's random numbers
+// - sequences: number of packed sequences
+#include "../../.build/generated/attention_forward_block.h"
+
+// A decoding step. q, k and v have shape [sequences, tokens, heads, elements], with adjacent elements in a head.
+// - room_dtype: of rooms, or of decoded q8_0 blocks
+// - is_packed: rooms are q8_0 blocks, and their strides are in bytes
+// - scale, softcap, left: as above
+// - interleaved: of the rotation, as in the function "rope"
+// - pairs: 0: no rotation
+// - offsets: of q, k, v, out
+#include "../../.build/generated/attention_step_block.h"
+
+// - offset: of the mask
+#include "../../.build/generated/attention_dropout_mask_block.h"
+
 #include "../block.h"
 #include "tuning.h"
 
@@ -10,58 +34,8 @@
 
 namespace orchard {
 
-ORCHARD_NAMES(AttentionPass, forward, backward)
-
-// Sizes, options, and for each operand in the order of the call: whether it is present, and its layout. `left` and
-// `right` of the band are infinite if unbounded.
-template <int operands> struct AttentionBlock {
-  DTypeField dtype; // of q
-  Whole batch, heads, queries, keys;
-  Real scale, softcap; // a softcap of 0: none
-  Flag is_bottom_right;
-  Word key[2]; // of dropout's random numbers
-  Word threshold;
-  Real keep_scale;
-  Whole kv_heads, dim, value_dim;
-  Real left, right;
-  Flag is_packed;
-  Whole sequences; // number of packed sequences
-  Flag is_present[operands];
-  Whole element_bytes[operands], offsets[operands];
-  Whole batch_strides[operands], head_strides[operands], row_strides[operands], column_strides[operands];
-};
-
-constexpr int attention_forward_operands = 10, attention_backward_operands = 17;
-using AttentionForwardBlock = AttentionBlock<attention_forward_operands>;
-using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
-
-// A decoding step. q, k and v have shape [sequences, tokens, heads, elements], with adjacent elements in a head.
-struct AttentionStepBlock {
-  DTypeField dtype, room_dtype; // room_dtype: of rooms, or of decoded q8_0 blocks
-  Flag is_packed;               // rooms are q8_0 blocks, and their strides are in bytes
-  Whole sequences, tokens, heads, kv_heads, dim, value_dim;
-  Real scale, softcap, left; // as above
-  Flag interleaved;          // of the rotation, as in the function "rope"
-  Whole pairs;               // 0: no rotation
-  Real magnitude;
-  Whole offsets[4]; // of q, k, v, out
-  Whole sequence_strides[3], token_strides[3], head_strides[3];
-};
-using AttentionStepManyBlock = AttentionStepBlock;
-
-struct AttentionDropoutMaskBlock {
-  Whole batch, heads, queries, keys;
-  Word key[2];
-  Word threshold;
-  Real keep_scale;
-  Flag is_packed;
-  Whole sequences;
-  Whole offset; // of the mask
-};
-
-struct AttentionScoresBlock {
-  Name<AttentionPass> pass;
-};
+constexpr int attention_forward_operands = std::extent_v<decltype(AttentionForwardBlock::offsets)>;
+constexpr int attention_backward_operands = std::extent_v<decltype(AttentionBackwardBlock::offsets)>;
 
 // An operand's address and its strides in elements, of batch, head, row and column. `data` points to the first element;
 // it is null if the operand is absent.

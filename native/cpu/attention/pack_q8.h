@@ -1,15 +1,12 @@
 // Packs rows into q8_0 blocks.
 #pragma once
 
+// Rows of adjacent elements; the shape is [sizes[0], sizes[1], sizes[2]]. The result is dense.
+#include "../../.build/generated/pack_q8_block.h"
+
 #include "../block.h"
 
 namespace orchard {
-
-// Rows of adjacent elements; the shape is [sizes[0], sizes[1], sizes[2]]. The result is dense.
-struct PackQ8Block {
-  Whole sizes[3], strides[3];
-  Whole columns, offset, out_offset;
-};
 
 constexpr int64_t q8_values = 32, q8_bytes = 34;
 

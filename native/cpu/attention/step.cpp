@@ -57,7 +57,7 @@ constexpr int64_t sequence_numbers = sizeof(StepSequence) / sizeof(Whole);
 // The operands are q, k, v, cycles, sequences, out, and the keys and values of each room.
 class Step {
 public:
-  Step(const AttentionStepBlock &block, const Operands &operands, int64_t rooms)
+  Step(const AttentionStepHead &block, const Operands &operands, int64_t rooms)
       : dtype_(float_of(block.dtype)), room_dtype_(float_of(block.room_dtype)), is_packed_(block.is_packed),
         count_(checked("a number of sequences", block.sequences, 1, 1 << 16)),
         tokens_(checked("tokens", block.tokens, 1, tuning::attention::few_queries)),
@@ -102,7 +102,7 @@ private:
   int64_t query_count() const { return scratch_product({count_, tokens_, heads_, dim_}); }
   int64_t out_count() const { return scratch_product({count_, tokens_, heads_, value_dim_}); }
 
-  static Rope rope_of(const AttentionStepBlock &block) {
+  static Rope rope_of(const AttentionStepHead &block) {
     Rope rope = checked_rope(block.interleaved, block.pairs, block.dim, block.magnitude);
     rope.stride = rope.out_stride = 1;
     return rope;
@@ -142,7 +142,7 @@ private:
     return operand;
   }
 
-  AttentionProblem problem_of(const AttentionStepBlock &block) const {
+  AttentionProblem problem_of(const AttentionStepHead &block) const {
     AttentionProblem problem{};
     problem.dtype = room_dtype_;
     problem.batch = 1, problem.heads = heads_, problem.kv_heads = kv_heads_, problem.group = heads_ / kv_heads_;

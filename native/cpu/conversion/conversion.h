@@ -1,14 +1,11 @@
 // Dense conversion between dtypes.
 #pragma once
 
+#include "../../.build/generated/convert_block.h"
+
 #include "../block.h"
 
 namespace orchard {
-
-struct ConvertBlock {
-  DTypeField from, to;
-  Whole from_offset, to_offset, count;
-};
 
 // inputs[0] is the source.
 using ConvertRow = void (*)(const void *const *inputs, void *out, int64_t count);

@@ -1,6 +1,13 @@
 // Convolutions of one to three axes and their adjoints, as sums over windows (windows.h).
 #pragma once
 
+// The tensors, contiguous: x [batch, groups · channels, …input], w [groups · outputs, channels, …kernel] and y [batch,
+// groups · outputs, …output]; `channels` and `outputs` are per group. Along an axis, element k of the kernel at output
+// p reads x at p · stride + k · dilation − before; x is 0 out of bounds.
+// - result: a value of ConvolutionResult
+// - offsets: of the operands; the weight is the second operand if y or x is computed
+#include "../../.build/generated/convolution_block.h"
+
 #include "../functions.h"
 #include "windows.h"
 
@@ -9,17 +16,7 @@ namespace orchard {
 // Which of the three tensors is computed from the other two.
 enum ConvolutionResult : int { convolution_y, convolution_x, convolution_weight, convolution_results };
 
-// The tensors, contiguous: x [batch, groups · channels, …input], w [groups · outputs, channels, …kernel] and y [batch,
-// groups · outputs, …output]; `channels` and `outputs` are per group. Along an axis, element k of the kernel at output
-// p reads x at p · stride + k · dilation − before; x is 0 out of bounds.
-struct ConvolutionBlock {
-  DTypeField dtype;
-  Whole batch, groups, channels, outputs;
-  Whole input[convolution_axes], output[convolution_axes], kernel[convolution_axes];
-  Whole stride[convolution_axes], dilation[convolution_axes], before[convolution_axes];
-  Whole result;     // a value of ConvolutionResult
-  Whole offsets[3]; // of the operands; the weight is the second operand if y or x is computed
-};
+static_assert(std::extent_v<decltype(ConvolutionBlock::input)> == convolution_axes);
 
 struct ConvolutionAxis {
   int64_t input, output, kernel, stride, dilation, before;

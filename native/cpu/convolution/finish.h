@@ -1,24 +1,16 @@
 // The epilogue of a convolution in inference, in one pass over its result: bias, another summand, activation, scale.
 #pragma once
 
+// y ← f(y + bias + added) · scale + shift for y and added [planes, columns], contiguous. The bias has an element for
+// each channel; plane p belongs to channel p % channels. `alpha` and `beta` are the parameters of f: the slope of
+// leaky, the bounds of clamp, and the slope and offset of hardsigmoid.
+// - offsets: of bias, added and y
+#include "../../.build/generated/finish_block.h"
+
 #include "../linalg/matrices.h"
 #include "../names.h"
 
 namespace orchard {
-
-ORCHARD_NAMES(FinishActivation, none, relu, leaky, clamp, sigmoid, silu, hardsigmoid, hardswish)
-
-// y ← f(y + bias + added) · scale + shift for y and added [planes, columns], contiguous. The bias has an element for
-// each channel; plane p belongs to channel p % channels. `alpha` and `beta` are the parameters of f: the slope of
-// leaky, the bounds of clamp, and the slope and offset of hardsigmoid.
-struct FinishBlock {
-  DTypeField dtype;
-  Name<FinishActivation> activation;
-  Flag has_bias, has_added;
-  Whole planes, channels, columns;
-  Real alpha, beta, scale, shift;
-  Whole offsets[3]; // of bias, added and y
-};
 
 template <class T> struct Finish {
   T alpha, beta, scale, shift;

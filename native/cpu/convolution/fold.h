@@ -1,32 +1,25 @@
 // The blocks of the functions "fold" and "unfold".
 #pragma once
 
+#include "../../.build/generated/unfold_block.h"
+
+// Windows [planes, …kernel, …output] and images [planes, …input], both contiguous: the operands of "fold", which adds
+// windows to images, and of "unfold", which copies them. Along an axis, element k of window p belongs to element
+// p · stride + k · dilation − before of the image. Elements outside of it are ignored by "fold", and are 0 in "unfold".
+#include "../../.build/generated/fold_block.h"
+
 #include "convolution.h"
 
 #include <algorithm>
 
 namespace orchard {
 
-constexpr int fold_axes = 2;
-
-// Windows [planes, …kernel, …output] and images [planes, …input], both contiguous: the operands of "fold", which adds
-// windows to images, and of "unfold", which copies them. Along an axis, element k of window p belongs to element
-// p · stride + k · dilation − before of the image. Elements outside of it are ignored by "fold", and are 0 in "unfold".
-struct FoldBlock {
-  DTypeField dtype;
-  Whole planes;
-  Whole input[fold_axes], output[fold_axes], kernel_size[fold_axes];
-  Whole stride[fold_axes], dilation[fold_axes], before[fold_axes];
-  Whole offsets[2];
-};
-struct UnfoldBlock : FoldBlock {};
-
 struct FoldWindows {
   int64_t planes;
   ConvolutionAxis high, wide;
   Extent windows, images;
 
-  explicit FoldWindows(const FoldBlock &block)
+  explicit FoldWindows(const FoldHead &block)
       : planes(block.planes), high(axis_of(block, 0)), wide(axis_of(block, 1)),
         windows(without_gaps({wide.output, high.output, wide.kernel, high.kernel, planes})),
         images(without_gaps({wide.input, high.input, planes})) {}
@@ -39,7 +32,7 @@ struct FoldWindows {
   bool are_tiles() const { return divides(high) && divides(wide); }
 
 private:
-  static ConvolutionAxis axis_of(const FoldBlock &block, int axis) {
+  static ConvolutionAxis axis_of(const FoldHead &block, int axis) {
     const ConvolutionAxis along{block.input[axis],  block.output[axis],   block.kernel_size[axis],
                                 block.stride[axis], block.dilation[axis], block.before[axis]};
     check_axis(along);

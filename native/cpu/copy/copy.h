@@ -1,14 +1,11 @@
 // Copies of elements without conversion, between operands of any strides.
 #pragma once
 
+#include "../../.build/generated/copy_block.h"
+
 #include "../elementwise/loop.h"
 
 namespace orchard {
-
-struct CopyBlock {
-  DTypeField from, to;
-  LoopBlock<2> loop;
-};
 
 // An axis of a copy; strides are in bytes.
 struct CopyAxis {

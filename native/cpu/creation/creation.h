@@ -1,32 +1,18 @@
 // Fills, and ranges of evenly spaced numbers.
 #pragma once
 
+#include "../../.build/generated/whole_range_block.h"
+
+// The nest describes the output, each of whose elements is set to `bits`.
+// - bytes: of an element
+#include "../../.build/generated/fill_block.h"
+
+// The output is dense.
+#include "../../.build/generated/range_block.h"
+
 #include "../nest.h"
 
 namespace orchard {
-
-// The nest describes the output, each of whose elements is set to `bits`.
-struct FillBlock {
-  Whole bytes; // of an element
-  Whole offset;
-  WideWord bits;
-  NestBlock<1> nest;
-};
-
-// The output is dense.
-struct RangeBlock {
-  DTypeField dtype;
-  Whole offset, count;
-  Real start, step, end;
-  Whole forward;
-};
-
-struct WholeRangeBlock {
-  DTypeField dtype;
-  Whole offset;
-  WideWord start, step, remainder, divisor;
-  Whole count;
-};
 
 // Fill kernels, indexed by the binary logarithm of the element's size in bytes. Elements are given as bits.
 using FillRow = void (*)(void *out, uint64_t bits, int64_t count, int64_t stride);

@@ -1,24 +1,17 @@
 // Distances between all points of two sets, and the gradient of Euclidean distances.
 #pragma once
 
+// - p: the order of the norm
+// - offsets, batch_strides, row_strides, column_strides: of x, y and out
+#include "../../.build/generated/cdist_block.h"
+
+// - offsets, batch_strides, row_strides, column_strides: of weights, x, y and out
+#include "../../.build/generated/cdist_gradient_block.h"
+
 #include "../functions.h"
 #include "../matmul/product.h"
 
 namespace orchard {
-
-struct CdistBlock {
-  DTypeField dtype;
-  Real p; // the order of the norm
-  Flag is_triangle;
-  Whole batch, m, n, k;
-  Whole offsets[3], batch_strides[3], row_strides[3], column_strides[3]; // of x, y and out
-};
-
-struct CdistGradientBlock {
-  DTypeField dtype;
-  Whole batch, m, n, k;
-  Whole offsets[4], batch_strides[4], row_strides[4], column_strides[4]; // of weights, x, y and out
-};
 
 // The norms that have a kernel: orders 1, 2 and infinity.
 enum class DistanceNorm : int { sum, euclidean, largest };

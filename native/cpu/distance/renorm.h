@@ -1,21 +1,16 @@
 // Slices whose norm is bounded.
 #pragma once
 
+// Dense floats [outer, count, inner]: slice i is x[:, i, :]. A slice whose norm of the given order exceeds `largest` is
+// multiplied by largest / (norm + eps).
+#include "../../.build/generated/renorm_block.h"
+
 #include "../bounds.h"
 #include "../isa.h"
 
 #include <cmath>
 
 namespace orchard {
-
-// Dense floats [outer, count, inner]: slice i is x[:, i, :]. A slice whose norm of the given order exceeds `largest` is
-// multiplied by largest / (norm + eps).
-struct RenormBlock {
-  DTypeField dtype;
-  Whole outer, count, inner;
-  Real order, largest, eps;
-  Whole offsets[2];
-};
 
 // The parts of a norm of order p: Σ |x|ᵖ, or for an infinite order the largest |x|.
 struct RenormKernels {

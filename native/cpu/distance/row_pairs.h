@@ -1,24 +1,21 @@
 // Functions of two vectors, for all pairs of slices along an axis: their distance, and functions of their cosine.
 #pragma once
 
-#include "../slices.h"
-
-namespace orchard {
-
 // For vectors a and b, with sums over their elements:
 //   distance    sqrt(Σ (a − b + eps)²)
 //   similarity  Σ a b / (max(sqrt(Σ a²), eps) · max(sqrt(Σ b²), eps))
 //   embedding   with c = Σ a b / sqrt((Σ a² + eps) (Σ b² + eps)): 1 − c for the target 1, max(0, c − margin) for the
 //               target −1, and 0 for others
-ORCHARD_NAMES(RowPair, distance, similarity, embedding)
+#include "../../.build/generated/row_pair.h"
 
 // The target and the result have the compute type. Only `embedding` reads the target.
-struct RowPairsBlock {
-  DTypeField dtype; // of the vectors; a float
-  Name<RowPair> function;
-  Real eps, margin;
-  SlicesBlock<4> slices; // a, b, target, result
-};
+// - dtype: of the vectors; a float
+// - slices: a, b, target, result
+#include "../../.build/generated/row_pairs_block.h"
+
+#include "../slices.h"
+
+namespace orchard {
 
 struct RowPairSums {
   double squares; // of a − b + eps; of `distance` only

@@ -1,5 +1,7 @@
 // The functions "unary", "binary" and "ternary".
-#include "../../.build/generated/elementwise_blocks.h"
+#include "../../.build/generated/binary_block.h"
+#include "../../.build/generated/ternary_block.h"
+#include "../../.build/generated/unary_block.h"
 #include "../functions.h"
 #include "calls.h"
 #include "operations.h"

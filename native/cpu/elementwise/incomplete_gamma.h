@@ -2,21 +2,16 @@
 // and Q(a, x) = 1 - P(a, x), Hurwitz's zeta function, and polygamma.
 #pragma once
 
+// P(a, x), Q(a, x), the zeta function of a at x, and the derivative of ψ of the given order at x, which does not read a
+#include "../../.build/generated/gamma_pair.h"
+
+// All operands are dense: a, x and the result.
+#include "../../.build/generated/gamma_pair_block.h"
+
 #include "../names.h"
 #include "../nest.h"
 
 namespace orchard {
-
-// P(a, x), Q(a, x), the zeta function of a at x, and the derivative of ψ of the given order at x, which does not read a
-ORCHARD_NAMES(GammaPair, lower, upper, zeta, polygamma)
-
-// All operands are dense: a, x and the result.
-struct GammaPairBlock {
-  DTypeField dtype;
-  Name<GammaPair> function;
-  Real order;
-  Whole offsets[3], count;
-};
 
 // Nodes on [0, 1] and weights of a Gauss-Legendre rule, for an integral that ends where the logarithm of the integrand
 // is -depth.

@@ -1,17 +1,13 @@
 // Kronecker products of two matrices.
 #pragma once
 
+// Dense matrices of one float dtype: a is [rows, columns], b is [other_rows, other_columns].
+#include "../../.build/generated/kron_block.h"
+
 #include "../bounds.h"
 #include "../isa.h"
 
 namespace orchard {
-
-// Dense matrices of one float dtype: a is [rows, columns], b is [other_rows, other_columns].
-struct KronBlock {
-  DTypeField dtype;
-  Whole rows, columns, other_rows, other_columns;
-  Whole offsets[3];
-};
 
 struct KronOperands {
   const void *a, *b;

@@ -1,6 +1,10 @@
 // A loop nest over operands of any strides, split into dense rows, so that kernels need not handle strides.
 #pragma once
 
+// A loop nest as stored in a block: the result's shape, and the strides and offset of each operand, the result last.
+// Stride 0 broadcasts elements.
+#include "../../.build/generated/loop_block.h"
+
 #include "../functions.h"
 #include "../nest.h"
 #include "row.h"
@@ -12,13 +16,6 @@
 namespace orchard {
 
 constexpr int max_operands = 4;
-
-// A loop nest as stored in a block: the result's shape, and the strides and offset of each operand, the result last.
-// Stride 0 broadcasts elements.
-template <int operands> struct LoopBlock {
-  NestBlock<operands> nest;
-  Whole offsets[operands];
-};
 
 // Like ElementwiseRow, but also receives the row-major number of its first element.
 using PlacedRow = std::function<void(const void *const *inputs, void *out, int64_t start, int64_t count)>;

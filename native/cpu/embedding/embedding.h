@@ -4,38 +4,24 @@
 // of threads. A task computes `bag_columns` adjacent columns of one bag or table row.
 #pragma once
 
+#include "../../.build/generated/embedding_bag_gradient_block.h"
+#include "../../.build/generated/embedding_bag_factors_block.h"
+
+// The common first fields of all blocks. Indices, offsets and factors are dense.
+// - dtype: of the table; a float dtype
+// - total: number of indices
+// - length: indices per bag; or -1: offsets give the start of each bag and the end of the last
+// - rows, width: of the table
+// - padding: an index that is ignored, or -1
+#include "../../.build/generated/bag_head.h"
+
+// `starts` has the offsets of the operands in order. Results have no offsets, since they are dense.
+#include "../../.build/generated/embedding_bag_block.h"
+
 #include "../block.h"
 #include "../tuning.h"
 
 namespace orchard {
-
-ORCHARD_NAMES(BagMode, sum, mean, max)
-
-// The common first fields of all blocks. Indices, offsets and factors are dense.
-struct BagHead {
-  DTypeField dtype; // of the table; a float dtype
-  DTypeField index_dtype, offset_dtype;
-  Name<BagMode> mode;
-  Whole bags, total; // total: number of indices
-  Whole length;      // indices per bag; or -1: offsets give the start of each bag and the end of the last
-  Whole rows, width; // of the table
-  Whole padding;     // an index that is ignored, or -1
-  Flag has_factors;
-};
-
-// `starts` has the offsets of the operands in order. Results have no offsets, since they are dense.
-struct EmbeddingBagBlock : BagHead {
-  Whole starts[4];
-  Whole table_strides[2];
-};
-struct EmbeddingBagGradientBlock : BagHead {
-  Whole starts[6];
-  Whole gradient_strides[2];
-};
-struct EmbeddingBagFactorsBlock : BagHead {
-  Whole starts[4];
-  Whole table_strides[2], gradient_strides[2];
-};
 
 using tuning::embedding::bag_columns;
 

@@ -4,29 +4,21 @@
 // lanes: real parts, then imaginary parts.
 #pragma once
 
+// - offsets: of x and out
+#include "../../.build/generated/fft_block.h"
+
+// Transforms of real rows, into or from the first half of their spectra.
+// - to_real: whether x is a spectrum, and out is real
+// - inverse: whether the sign of the exponent is positive
+// - length: of the real rows
+// - offsets: of x and out
+#include "../../.build/generated/real_fft_block.h"
+
 #include "../functions.h"
 #include "../isa.h"
 #include "plan.h"
 
 namespace orchard {
-
-struct FftBlock {
-  DTypeField dtype;
-  Flag inverse;
-  Real scale;
-  Whole outer, length, inner;
-  Whole offsets[2]; // of x and out
-};
-
-// Transforms of real rows, into or from the first half of their spectra.
-struct RealFftBlock {
-  DTypeField dtype;
-  Flag to_real; // whether x is a spectrum, and out is real
-  Flag inverse; // whether the sign of the exponent is positive
-  Real scale;
-  Whole rows, length; // length: of the real rows
-  Whole offsets[2];   // of x and out
-};
 
 // The layout of complex rows or columns.
 template <class T> struct Lines {

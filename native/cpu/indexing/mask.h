@@ -2,40 +2,24 @@
 // position of each block in the result is therefore known, and threads share the blocks.
 #pragma once
 
-#include "../nest.h"
-
-namespace orchard {
-
 // `starts` gets, for each block of `block_size` elements in row-major order, the number of selected elements before it,
 // and finally the total number.
-struct MaskStartsBlock {
-  DTypeField dtype;
-  Whole offset, block_size;
-  NestBlock<1> nest;
-};
+#include "../../.build/generated/mask_starts_block.h"
 
 // `selected` is the number of selected elements, which is the last element of `starts`. `starts` and the result are
 // dense.
-struct NonzeroBlock {
-  DTypeField dtype;
-  Whole offset, block_size, selected;
-  Whole rank, sizes[max_rank]; // the shape whose coordinates are written
-  NestBlock<1> nest;
-};
+// - rank, sizes: the shape whose coordinates are written
+#include "../../.build/generated/nonzero_block.h"
 
 // The nest is over x and the mask.
-struct MaskedSelectBlock {
-  DTypeField dtype;
-  Whole offsets[2], block_size, selected;
-  NestBlock<2> nest;
-};
+#include "../../.build/generated/masked_select_block.h"
 
 // The nest is over x, the mask and the result. The source is dense, with at least `selected` elements.
-struct MaskedScatterBlock {
-  DTypeField dtype;
-  Whole offsets[3], source_offset, block_size, selected;
-  NestBlock<3> nest;
-};
+#include "../../.build/generated/masked_scatter_block.h"
+
+#include "../nest.h"
+
+namespace orchard {
 
 // Writes whether each of `count` elements is not zero, as 0 or 1. Returns the number of ones. Elements are `stride`
 // apart.

@@ -2,6 +2,14 @@
 // every other axis.
 #pragma once
 
+#include "../../.build/generated/scatter_others_block.h"
+
+// The combination of an element with its contributions: sum, product, maximum, minimum, or the last contribution.
+#include "../../.build/generated/scattering.h"
+
+// - wraps: whether negative indices count from the end
+#include "../../.build/generated/scatter_block.h"
+
 #include "../nest.h"
 #include "tuning.h"
 
@@ -10,28 +18,7 @@ namespace orchard {
 using tuning::indexing::scatter_tile;
 using tuning::indexing::scatter_tile_elements;
 
-// The combination of an element with its contributions: sum, product, maximum, minimum, or the last contribution.
-ORCHARD_NAMES(Scattering, sum, prod, amax, amin, last)
-
 enum ScatterOperand { scatter_x, scatter_index, scatter_source, scatter_out };
-
-struct ScatterBlock {
-  DTypeField dtype, index_dtype;
-  Whole offsets[4];
-  Whole length, size, strides[4];
-  NestBlock<4> slices;
-  Name<Scattering> way;
-  Flag includes_self;
-  Flag wraps; // whether negative indices count from the end
-};
-
-struct ScatterOthersBlock {
-  DTypeField dtype, index_dtype;
-  Whole offsets[4];
-  Whole length, size, strides[4];
-  NestBlock<4> slices;
-  Flag includes_self;
-};
 
 struct Scatter {
   int64_t length;     // of a slice of the source

@@ -1,14 +1,7 @@
 // The block of the function "triangleIndices".
 #pragma once
 
-#include "../block.h"
-
-namespace orchard {
-
 // The triangle of a matrix of `rows` by `columns`, with `count` elements.
-struct TriangleIndicesBlock {
-  Flag lower;
-  Whole rows, columns, diagonal, count;
-};
+#include "../../.build/generated/triangle_indices_block.h"
 
-} // namespace orchard
+#include "../block.h"

@@ -1,12 +1,6 @@
 // Reads pages of mapped files into memory before they are used.
 #pragma once
 
+#include "../../.build/generated/read_ahead_block.h"
+
 #include "../block.h"
-
-namespace orchard {
-
-struct ReadAheadBlock {
-  Whole offset, bytes;
-};
-
-} // namespace orchard

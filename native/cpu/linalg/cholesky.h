@@ -1,16 +1,11 @@
 #pragma once
 
+#include "../../.build/generated/cholesky_block.h"
+
 #include "matrices.h"
 #include "tuning.h"
 
 namespace orchard {
-
-struct CholeskyBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag upper;
-};
 
 using tuning::cholesky::strip_columns;
 

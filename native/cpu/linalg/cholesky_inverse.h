@@ -1,17 +1,12 @@
 // The inverse of a symmetric positive definite matrix, from its Cholesky factor.
 #pragma once
 
+// Factors L of A = L Lᵀ, each row-major, or column-major with `transposed`. The other triangle is not read.
+#include "../../.build/generated/cholesky_inverse_block.h"
+
 #include "matrices.h"
 
 namespace orchard {
-
-// Factors L of A = L Lᵀ, each row-major, or column-major with `transposed`. The other triangle is not read.
-struct CholeskyInverseBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag transposed;
-};
 
 // Writes the inverse of L Lᵀ, where element (i, j) of L is l[i * row + j * column]. The scratch has
 // scratch_rows(n) rows of n elements.

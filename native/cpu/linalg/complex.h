@@ -2,6 +2,14 @@
 // imaginary part.
 #pragma once
 
+#include "../../.build/generated/complex_cholesky_block.h"
+#include "../../.build/generated/complex_lu_block.h"
+#include "../../.build/generated/complex_triangular_block.h"
+#include "../../.build/generated/complex_qr_block.h"
+#include "../../.build/generated/complex_tridiagonal_block.h"
+#include "../../.build/generated/complex_bidiagonal_block.h"
+#include "../../.build/generated/complex_eig_block.h"
+
 #include "matrices.h"
 
 namespace orchard {
@@ -36,61 +44,6 @@ template <class T> inline Complex<T> phase_of(Complex<T> a) {
   const T size = absolute(a);
   return size == 0 ? Complex<T>{1, 0} : Complex<T>{a.re / size, a.im / size};
 }
-
-struct ComplexCholeskyBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-};
-
-struct ComplexLuBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Flag pivot;
-};
-
-struct ComplexTriangularBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Flag upper;
-  Flag unit_diagonal;
-};
-
-struct ComplexQrBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole width;
-};
-
-struct ComplexTridiagonalBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag upper;
-};
-
-struct ComplexBidiagonalBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole width;
-};
-
-struct ComplexEigBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag complex;
-  Flag vectors;
-};
 
 template <class T> struct ComplexKernel {
   // y -= factor x.

@@ -4,19 +4,13 @@
 // Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, sections 8.3.1 and 8.3.3.
 #pragma once
 
+#include "../../.build/generated/eigh_block.h"
+
 #include "matrices.h"
 
 #include <limits>
 
 namespace orchard {
-
-struct EighBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Flag upper;
-  Flag vectors;
-};
 
 // Contiguous symmetric n × n matrices, of which one triangle is read, and pointers to their results.
 template <class T> struct EighBatch {

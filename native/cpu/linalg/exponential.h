@@ -1,6 +1,8 @@
 // Exponentials of small matrices, by scaling and squaring with a Taylor polynomial.
 #pragma once
 
+#include "../../.build/generated/matrix_exp_block.h"
+
 #include "matrices.h"
 #include "tuning.h"
 
@@ -10,13 +12,7 @@ namespace orchard {
 // exponential_degrees[i]; if no limit is as large, it is divided by a power of 2 and gets the last one. The polynomials
 // and the limits are those of src/linalg/exponential/taylor.ts.
 constexpr int exponential_degrees[] = {1, 2, 4, 8, 12, 18};
-constexpr int exponential_limits = 6;
-struct MatrixExpBlock {
-  DTypeField dtype;
-  Whole batch, size;
-  Real limits[exponential_limits];
-  Real coefficients8[7], coefficients12[16], coefficients18[25];
-};
+constexpr int exponential_limits = std::extent_v<decltype(MatrixExpBlock::limits)>;
 
 // The coefficients, and the largest norm for each degree.
 struct ExponentialPlan {

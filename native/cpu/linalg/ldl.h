@@ -2,22 +2,12 @@
 // systems.
 #pragma once
 
+#include "../../.build/generated/ldl_factor_block.h"
+#include "../../.build/generated/ldl_solve_block.h"
+
 #include "matrices.h"
 
 namespace orchard {
-
-struct LdlFactorBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-};
-
-struct LdlSolveBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Whole columns;
-};
 
 template <class T> struct LdlKernel {
   // Replaces the lower triangle of A by L and D, and computes pivots, as LAPACK's sytf2 does. `work` has 2 n elements.

@@ -1,20 +1,12 @@
 #pragma once
 
+// If `is_pivoted`, columns are pivoted and the rank is determined, as LAPACK's gelsy does. Otherwise full rank is
+// assumed, as in gels.
+#include "../../.build/generated/lstsq_block.h"
+
 #include "matrices.h"
 
 namespace orchard {
-
-// If `is_pivoted`, columns are pivoted and the rank is determined, as LAPACK's gelsy does. Otherwise full rank is
-// assumed, as in gels.
-struct LstsqBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole width;
-  Flag is_pivoted;
-  Real rcond;
-};
 
 // A X = B, where A is `rows` x `columns` and has no more rows than columns. A and B are row-major and contiguous, and
 // are overwritten. X has `columns` rows of `width` elements.

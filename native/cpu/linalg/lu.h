@@ -1,41 +1,14 @@
 // LU factorization with partial pivoting, and solution of systems.
 #pragma once
 
+#include "../../.build/generated/lu_factor_block.h"
+#include "../../.build/generated/lu_solve_block.h"
+#include "../../.build/generated/solve_block.h"
+#include "../../.build/generated/lu_permutation_block.h"
+
 #include "matrices.h"
 
 namespace orchard {
-
-struct LuFactorBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Flag pivot;
-};
-
-struct LuSolveBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Whole columns;
-  Flag adjoint;
-};
-
-struct SolveBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole size;
-  Whole columns;
-  Flag inverse;
-  Flag keeps_factor;
-};
-
-struct LuPermutationBlock {
-  Whole batch;
-  Whole rows;
-  Whole pivots;
-  Flag inverse;
-};
 
 // Rows and columns of an elimination are padded in memory to multiples of this number.
 constexpr int64_t lu_unit = 16;

@@ -1,44 +1,17 @@
 #pragma once
 
+#include "../../.build/generated/geqrf_block.h"
+#include "../../.build/generated/ormqr_block.h"
+
+// `width` is the number of columns of Q, or 0 if only R is computed.
+#include "../../.build/generated/qr_block.h"
+
+// `width` is the number of columns of the result.
+#include "../../.build/generated/householder_product_block.h"
+
 #include "matrices.h"
 
 namespace orchard {
-
-struct GeqrfBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-};
-
-// `width` is the number of columns of Q, or 0 if only R is computed.
-struct QrBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole width;
-};
-
-// `width` is the number of columns of the result.
-struct HouseholderProductBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole reflectors;
-  Whole width;
-};
-
-struct OrmqrBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Whole reflectors;
-  Whole width;
-  Flag transpose;
-};
 
 // Decomposes as many matrices at once as a vector has lanes. Q has no more columns than A.
 template <class T> struct QrGroup {

@@ -1,19 +1,12 @@
 #pragma once
 
+#include "../../.build/generated/svd_block.h"
+
 #include "matrices.h"
 
 #include <limits>
 
 namespace orchard {
-
-struct SvdBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Flag vectors;
-  Flag full;
-};
 
 // The outcome for a matrix. With `svd_left`, the kernel for lanes skipped the matrix, and the kernel for one matrix
 // computes it.

@@ -1,21 +1,12 @@
 #pragma once
 
+// Triangular matrices A of rows x rows and right-hand sides B of rows x columns. Each is stored row-major and
+// contiguous, or as the transpose of such a matrix. X has the layout of B.
+#include "../../.build/generated/solve_triangular_block.h"
+
 #include "matrices.h"
 
 namespace orchard {
-
-// Triangular matrices A of rows x rows and right-hand sides B of rows x columns. Each is stored row-major and
-// contiguous, or as the transpose of such a matrix. X has the layout of B.
-struct SolveTriangularBlock {
-  DTypeField dtype;
-  Whole batch;
-  Whole rows;
-  Whole columns;
-  Flag upper;
-  Flag unit_diagonal;
-  Flag transposed_a;
-  Flag transposed_b;
-};
 
 // A X = B for a triangular n x n matrix A; X replaces B. Element (i, j) of A is a[i * a_row + j * a_column]. The
 // `columns` elements of a row of B are contiguous, and rows are `stride` apart.

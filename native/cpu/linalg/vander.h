@@ -1,14 +1,7 @@
 // Vandermonde matrices.
 #pragma once
 
-#include "../bounds.h"
-
-namespace orchard {
-
 // `rows` dense numbers of a float dtype or int64; the result is [rows, columns].
-struct VanderBlock {
-  DTypeField dtype;
-  Whole rows, columns, offset;
-};
+#include "../../.build/generated/vander_block.h"
 
-} // namespace orchard
+#include "../bounds.h"

@@ -26,7 +26,7 @@ struct Call {
 
   // The logits, targets and class weights are the first three operands.
   template <int slice_operands>
-  Call(const ClassesBlock &block, const Slices<slice_operands> &slices, const Operands &operands)
+  Call(const ClassesHead &block, const Slices<slice_operands> &slices, const Operands &operands)
       : dtype(block.dtype), index_dtype(block.index_dtype), ignored(block.ignore_index) {
     if (dtype > DType::bfloat16)
       fail(ORCHARD_CPU_UNSUPPORTED,

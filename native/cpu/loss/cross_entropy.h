@@ -6,6 +6,21 @@
 // Each pass reads the logits once, a tile at a time: Σ exp(x - largest) is rescaled whenever a tile has a larger logit.
 #pragma once
 
+// The common first fields of both blocks. Class weights are dense.
+// - dtype: of the logits; a float dtype
+// - index_dtype: of the targets
+// - ignore_index: this target is ignored
+#include "../../.build/generated/classes_head.h"
+
+// - slices: logits, targets, and the results, which have one number per slice
+#include "../../.build/generated/cross_entropy_block.h"
+
+// - slices: logits, targets, and a dense array of one number per slice
+#include "../../.build/generated/cross_entropy_sum_block.h"
+
+// - slices: logits, targets, log_sums, scales, gradient
+#include "../../.build/generated/cross_entropy_gradient_block.h"
+
 #include "../short_slices.h"
 #include "../slices.h"
 #include "tuning.h"
@@ -14,30 +29,6 @@ namespace orchard {
 
 using tuning::loss::batch_slices;
 using tuning::loss::class_tile;
-
-// The common first fields of both blocks. Class weights are dense.
-struct ClassesBlock {
-  DTypeField dtype;       // of the logits; a float dtype
-  DTypeField index_dtype; // of the targets
-  Whole ignore_index;     // this target is ignored
-  Real label_smoothing;
-  Flag has_factors;
-  Whole factors_offset;
-  Real factor_sum;
-};
-
-struct CrossEntropyBlock : ClassesBlock {
-  SlicesBlock<3> slices; // logits, targets, and the results, which have one number per slice
-};
-
-struct CrossEntropySumBlock : ClassesBlock {
-  Flag is_mean;
-  SlicesBlock<3> slices; // logits, targets, and a dense array of one number per slice
-};
-
-struct CrossEntropyGradientBlock : ClassesBlock {
-  SlicesBlock<5> slices; // logits, targets, log_sums, scales, gradient
-};
 
 struct ClassBatch {
   const char *x; // the logits of the first slice

@@ -2,34 +2,22 @@
 // with blanks between and around them (A. Graves et al., 2006).
 #pragma once
 
-#include "../linalg/matrices.h"
-
-namespace orchard {
-
 // The operands are logProbs [times, batch, classes], strided; states [batch, width], the class of each state; and
 // lengths [2, batch], the number of times and of labels of each element. The results are alphas [batch, times, width]
 // and totals [batch, times + 1] in float64, from which the gradient is computed. The total of each row of alphas is
 // subtracted from it, so that its numbers are near 0. The last total of an element of the batch is its loss, before it
 // is finished: a loss above `ctc_infinite` becomes `infinite`; with `is_mean` losses are divided by their numbers of
 // labels, or by 1.
-struct CtcBlock {
-  DTypeField dtype;
-  Whole times, batch, classes, width;
-  Flag is_mean;
-  Real infinite;
-  Whole offsets[6];
-  Whole strides[3]; // of logProbs
-};
+// - strides: of logProbs
+#include "../../.build/generated/ctc_block.h"
 
 // Computes the gradient of logProbs, which is contiguous, from the gradient of the finished losses [batch]. Infinite
 // losses have none.
-struct CtcGradientBlock {
-  DTypeField dtype;
-  Whole times, batch, classes, width;
-  Flag is_mean;
-  Whole offsets[7];
-  Whole strides[3];
-};
+#include "../../.build/generated/ctc_gradient_block.h"
+
+#include "../linalg/matrices.h"
+
+namespace orchard {
 
 // No positive probability has a larger negative logarithm.
 constexpr double ctc_infinite = 1e29;

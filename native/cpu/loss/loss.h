@@ -6,35 +6,20 @@
 // with a weight w and a weight v of positive targets, which are 1 except in the weighted loss.
 #pragma once
 
+// The nest iterates over x's shape. All operands have the dtype of x; for a loss without weights, x is passed in their
+// place.
+// - dtype: a float
+// - is_summed: the result is one number in the compute type: the sum times the factor
+// - offsets: of x, target, weight, weight of positive targets, and the result
+#include "../../.build/generated/loss_block.h"
+
+// - needs: whether to compute the gradients of x and of the target
+// - offsets: as above, then of the gradients of each loss, of x and of the target
+#include "../../.build/generated/loss_gradient_block.h"
+
 #include "../nest.h"
 
 namespace orchard {
-
-ORCHARD_NAMES(Loss, squaredError, binaryCrossEntropy, weightedBinaryCrossEntropy, probabilityCrossEntropy)
-
-// The nest iterates over x's shape. All operands have the dtype of x; for a loss without weights, x is passed in their
-// place.
-struct LossBlock {
-  static constexpr int operands = 5; // x, target, weight, weight of positive targets, and the result
-
-  Name<Loss> loss;
-  DTypeField dtype; // a float
-  Flag is_summed;   // the result is one number in the compute type: the sum times the factor
-  Real factor;
-  Whole offsets[operands];
-  NestBlock<operands> nest;
-};
-
-struct LossGradientBlock {
-  static constexpr int operands = 7; // as above, then the gradients of each loss, of x and of the target
-
-  Name<Loss> loss;
-  DTypeField dtype;
-  Flag needs[2]; // whether to compute the gradients of x and of the target
-  Real factor;
-  Whole offsets[operands];
-  NestBlock<operands> nest;
-};
 
 enum LossOperand {
   loss_x,

@@ -1,6 +1,11 @@
 // A matrix product, or a batch of them, as described by a call.
 #pragma once
 
+// out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n. Strides and
+// offsets are in elements; stride 0 broadcasts an operand. out must not overlap itself, a or b; it may be the same
+// memory as input.
+#include "../../.build/generated/matmul_block.h"
+
 #include "../functions.h"
 #include "../nest.h"
 #include "epilogue.h"
@@ -9,18 +14,7 @@ namespace orchard {
 
 // Indices of the operands in the arrays of a product.
 enum MatmulOperand : int { matmul_a, matmul_b, matmul_input, matmul_out, matmul_operands };
-
-// out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n. Strides and
-// offsets are in elements; stride 0 broadcasts an operand. out must not overlap itself, a or b; it may be the same
-// memory as input.
-struct MatmulBlock {
-  DTypeField dtype;
-  Whole m, n, k;
-  Flag has_input;
-  Real alpha, beta;
-  Whole row_strides[matmul_operands], column_strides[matmul_operands], offsets[matmul_operands];
-  NestBlock<matmul_operands> batch;
-};
+static_assert(std::extent_v<decltype(MatmulBlock::offsets)> == matmul_operands);
 
 // A matrix in memory: the address of element (0, 0), and strides in elements.
 struct Matrix {

@@ -19,7 +19,7 @@ struct Problem {
   double eps;
   Extent x, vector;
 
-  explicit Problem(const BatchSizesBlock &block)
+  explicit Problem(const BatchNormHead &block)
       : dtype(block.dtype), batch(block.batch), channels(block.channels), inner(block.inner), eps(block.eps), x(inner),
         vector(channels) {
     if (dtype > DType::bfloat16)

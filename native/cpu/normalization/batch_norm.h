@@ -1,6 +1,14 @@
 // Batch normalization and its gradients; src/ops/normalization/batch_norm_primitive.ts has the formulas.
 #pragma once
 
+#include "../../.build/generated/batch_norm_gradient_block.h"
+
+// The shape of x is [batch, channels, inner]; it is contiguous.
+#include "../../.build/generated/batch_norm_head.h"
+
+// - is_given: whether means and variances are operands instead of results
+#include "../../.build/generated/batch_norm_block.h"
+
 #include "../functions.h"
 #include "tuning.h"
 
@@ -8,24 +16,6 @@ namespace orchard {
 
 using tuning::normalization::least_inner;
 using tuning::normalization::slab_columns;
-
-// The shape of x is [batch, channels, inner]; it is contiguous.
-struct BatchSizesBlock {
-  DTypeField dtype;
-  Whole batch, channels, inner;
-  Real eps;
-};
-
-struct BatchNormBlock : BatchSizesBlock {
-  Flag has_weight, has_bias;
-  Flag is_given; // whether means and variances are operands instead of results
-  Whole offsets[6];
-};
-
-struct BatchNormGradientBlock : BatchSizesBlock {
-  Flag has_weight, has_grad_x, has_grad_weight, has_grad_bias;
-  Whole offsets[8];
-};
 
 // Some adjacent channels of x. Each element of the batch has channels · inner adjacent elements of these channels. The
 // next batch element's are `step` elements further on.

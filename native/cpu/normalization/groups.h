@@ -1,6 +1,18 @@
 // Normalization of groups of channels, with a weight and a bias for each channel, and its gradients, in one call each.
 #pragma once
 
+// x and the result are [batch, channels, inner], contiguous. weight and bias are vectors of channels in the compute
+// type.
+// - dtype: a float
+// - offsets: x, weight, bias, result
+#include "../../.build/generated/group_norm_block.h"
+
+// x, the gradients of the result and of x are [batch, channels, inner], contiguous. weight and the gradients of weight
+// and bias are vectors of channels in the compute type.
+// - dtype: a float
+// - offsets: x, gradient, weight, gradient of x, of weight, of bias
+#include "../../.build/generated/group_norm_gradient_block.h"
+
 #include "../block.h"
 #include "../dtypes.h"
 
@@ -9,29 +21,9 @@ namespace orchard {
 // The elements of channels shorter than this are normalized as if each were a channel.
 constexpr int64_t short_channel = 16;
 
-// x and the result are [batch, channels, inner], contiguous. weight and bias are vectors of channels in the compute
-// type.
-struct GroupNormBlock {
-  DTypeField dtype; // a float
-  Whole batch, channels, inner, groups;
-  Real eps;
-  Flag has_weight, has_bias;
-  Whole offsets[4]; // x, weight, bias, result
-};
-
 // Normalizes a group of `channels` channels, each of `inner` elements. weight and bias may be null.
 using NormalizeGroup = void (*)(const void *x, int64_t channels, int64_t inner, double eps, const void *weight,
                                 const void *bias, void *out);
-
-// x, the gradients of the result and of x are [batch, channels, inner], contiguous. weight and the gradients of weight
-// and bias are vectors of channels in the compute type.
-struct GroupNormGradientBlock {
-  DTypeField dtype; // a float
-  Whole batch, channels, inner, groups;
-  Real eps;
-  Flag has_weight;
-  Whole offsets[6]; // x, gradient, weight, gradient of x, of weight, of bias
-};
 
 // Computes the gradient of a group. `sums` gets two numbers for each channel, which the batch sums to the gradients of
 // the bias and of the weight. weight may be null.

@@ -1,37 +1,23 @@
 // Layer and RMS normalization of rows, and their gradients; src/ops/normalization/problem.ts has the formulas.
 #pragma once
 
+#include "../../.build/generated/normalize_block.h"
+#include "../../.build/generated/normalize_gradient_block.h"
+
+// The common first fields of both blocks. They describe the rows of up to three operands with the shape of x: x and
+// residual in the forward pass; x, gradOut and gradSum in the backward pass.
+// - dtype: of x
+// - vector_dtype: of weight, bias and their gradients
+// - is_present: absent operands may have any address
+#include "../../.build/generated/normalization_head.h"
+
 #include "../short_slices.h"
 #include "../slices.h"
 
 namespace orchard {
 
-// The common first fields of both blocks. They describe the rows of up to three operands with the shape of x: x and
-// residual in the forward pass; x, gradOut and gradSum in the backward pass.
-struct RowsBlock {
-  static constexpr int operands = 3;
-
-  DTypeField dtype;        // of x
-  DTypeField vector_dtype; // of weight, bias and their gradients
-  Flag is_centered;
-  Real eps;
-  SlicesBlock<operands> rows;
-  Flag is_present[operands]; // absent operands may have any address
-};
-
-struct NormalizeBlock : RowsBlock {
-  Flag has_weight;
-  Whole weight_offset, weight_stride;
-  Flag has_bias;
-  Whole bias_offset, bias_stride;
-  Flag has_sum, has_mean;
-};
-
-struct NormalizeGradientBlock : RowsBlock {
-  Flag has_weight;
-  Whole weight_offset, weight_stride;
-  Flag has_grad_x, has_grad_weight, has_grad_bias;
-};
+// The number of operands with the shape of x.
+constexpr int normalization_operands = std::extent_v<decltype(NormalizationHead::is_present)>;
 
 // One row, dense in every operand. C is double for rows of float64, else float; absent operands are null.
 struct NormalizeRow {
@@ -76,12 +62,12 @@ struct Normalizations {
   NormalizationKernel kernels[4]; // by dtype: float64, float32, float16, bfloat16
 };
 
-// A block of short rows of the operands, in the order of RowsBlock; absent ones are null. Results are row-major, from
-// the first row of the block on. `means` and `scales` have a number for each row: results of the forward pass, operands
-// of the backward pass, where they are 0 for the rows that fill up the last unit.
+// A block of short rows of the operands, in the order of NormalizationHead; absent ones are null. Results are
+// row-major, from the first row of the block on. `means` and `scales` have a number for each row: results of the
+// forward pass, operands of the backward pass, where they are 0 for the rows that fill up the last unit.
 struct ShortRowsBlock {
-  const char *operands[RowsBlock::operands];
-  ShortSlices slices[RowsBlock::operands];
+  const char *operands[normalization_operands];
+  ShortSlices slices[normalization_operands];
   bool is_centered, is_streamed;
   const void *weight, *bias; // C
   double means[most_short_slices], scales[most_short_slices];

@@ -23,7 +23,7 @@ void gather_rows(const char *first, const int64_t *offsets, int64_t stride, int6
 
 } // namespace
 
-NormalizationCall::NormalizationCall(const RowsBlock &block, const Operands &buffers,
+NormalizationCall::NormalizationCall(const NormalizationHead &block, const Operands &buffers,
                                      const int (&row_operands)[operands], int needed)
     : dtype(checked(block.dtype)), vector_dtype(checked(block.vector_dtype)), is_centered(block.is_centered),
       eps(block.eps), slices(block.rows), length(slices.length), rows(slices.count()) {

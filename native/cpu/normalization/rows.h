@@ -14,10 +14,11 @@ using tuning::normalization::rows_together;
 
 // The parameters common to both passes.
 struct NormalizationCall {
-  static constexpr int operands = RowsBlock::operands;
+  static constexpr int operands = normalization_operands;
 
   // `row_operands` are the indices of the operands with rows, or −1. The first `needed` of them must be present.
-  NormalizationCall(const RowsBlock &block, const Operands &buffers, const int (&row_operands)[operands], int needed);
+  NormalizationCall(const NormalizationHead &block, const Operands &buffers, const int (&row_operands)[operands],
+                    int needed);
 
   DType dtype, vector_dtype; // of rows; of weight and bias
   bool is_centered;

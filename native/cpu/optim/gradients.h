@@ -1,28 +1,18 @@
 // Processes many gradients in one call, in chunks: sums of squares, and products with a factor.
 #pragma once
 
+#include "../../.build/generated/gradient_scale_block.h"
+
+// Dense gradients of a float dtype, each with its size and offset. Only the first `gradients` operands are read.
+// - gradients: number of gradients
+// - chunk: elements of a gradient in one sum of squares
+#include "../../.build/generated/gradient_norms_block.h"
+
 #include "../block.h"
 
 namespace orchard {
 
-constexpr int max_gradients = 14;
-
-// Dense gradients of a float dtype, each with its size and offset. Only the first `gradients` operands are read.
-struct GradientNormsBlock {
-  DTypeField dtype;
-  Whole gradients; // number of gradients
-  Whole chunk;     // elements of a gradient in one sum of squares
-  Whole sizes[max_gradients], offsets[max_gradients];
-  Whole norms_offset;
-};
-
-struct GradientScaleBlock {
-  DTypeField dtype;
-  Whole gradients, chunk;
-  Whole sizes[max_gradients], offsets[max_gradients];
-  Whole factor_offset;
-  Whole result_offsets[max_gradients];
-};
+constexpr int max_gradients = std::extent_v<decltype(GradientNormsBlock::sizes)>;
 
 struct GradientKernels {
   // Returns Σ g² in float64.

@@ -1,12 +1,15 @@
 // One optimizer step for the elements of a parameter, by the rules of src/optim/rules.ts.
 #pragma once
 
+// One parameter.
+// - dtype, gradient_dtype: the gradient is float64 if and only if its parameter is
+// - plane: distance between planes of the state, in elements
+// - start: first element, in each plane
+#include "../../.build/generated/update_block.h"
+
 #include "../block.h"
 
 namespace orchard {
-
-ORCHARD_NAMES(UpdateRule, sgd, sgdMomentum, sgdNesterov, adam, adamAmsgrad, lion, rmsprop, rmspropMomentum,
-              rmspropCentered, rmspropCenteredMomentum, adagrad, adadelta, adamax, nadam, radam)
 
 // Returns the number of state planes of a rule. The master weights, if any, follow them.
 constexpr int update_planes(UpdateRule rule) {
@@ -30,18 +33,6 @@ constexpr int update_planes(UpdateRule rule) {
   }
   return 0;
 }
-
-// One parameter.
-struct UpdateBlock {
-  Name<UpdateRule> rule;
-  Flag has_master;
-  DTypeField dtype, gradient_dtype; // the gradient is float64 if and only if its parameter is
-  Whole plane;                      // distance between planes of the state, in elements
-  Whole size;
-  Whole start; // first element, in each plane
-  Real sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;
-  Whole state_before_offset, state_after_offset, before_offset, gradient_offset, after_offset;
-};
 
 struct UpdateCoefficients {
   double sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;

@@ -1,39 +1,29 @@
 // Sampling of images at given positions.
 #pragma once
 
+// The values outside the border: zeros, the nearest element, or mirror images.
+#include "../../.build/generated/grid_border.h"
+
+// The interpolation between elements.
+#include "../../.build/generated/grid_mode.h"
+
+// x is [batch, channels, height, width], the grid [batch, places, 2] and the result [batch, channels, places], all
+// contiguous.
+// - dtype: float32 or float64
+// - offsets: x, grid, result
+#include "../../.build/generated/grid_sample_block.h"
+
+// The gradients of x and of the grid, from that of the result.
+// - dtype: float32 or float64
+// - has_x, has_grid: which gradients are computed
+// - offsets: x, grid, gradient, and the gradients of x and of the grid
+#include "../../.build/generated/grid_sample_gradient_block.h"
+
 #include "../block.h"
 #include "../dtypes.h"
 #include "../isa.h"
 
 namespace orchard {
-
-// The values outside the border: zeros, the nearest element, or mirror images.
-ORCHARD_NAMES(GridBorder, zeros, border, reflection)
-
-// The interpolation between elements.
-ORCHARD_NAMES(GridMode, bilinear, nearest, bicubic)
-
-// x is [batch, channels, height, width], the grid [batch, places, 2] and the result [batch, channels, places], all
-// contiguous.
-struct GridSampleBlock {
-  DTypeField dtype; // float32 or float64
-  Name<GridMode> mode;
-  Name<GridBorder> border;
-  Flag aligns_corners;
-  Whole batch, channels, height, width, places;
-  Whole offsets[3]; // x, grid, result
-};
-
-// The gradients of x and of the grid, from that of the result.
-struct GridSampleGradientBlock {
-  DTypeField dtype; // float32 or float64
-  Name<GridMode> mode;
-  Name<GridBorder> border;
-  Flag aligns_corners;
-  Whole batch, channels, height, width, places;
-  Flag has_x, has_grid; // which gradients are computed
-  Whole offsets[5];     // x, grid, gradient, and the gradients of x and of the grid
-};
 
 struct GridSampling {
   GridMode mode;

@@ -145,6 +145,8 @@ void sample(const GridSampling &sampling, const void *image, const void *grid, v
 
 } // namespace
 
+static_assert(static_cast<int>(GridMode::count) == 3, "each mode needs its samples");
+static_assert(static_cast<int>(GridBorder::count) == 3, "each border needs its positions");
 extern const GridSamplers grid_samplers = {{sample<double>, sample<float>}};
 
 } // namespace orchard::ORCHARD_ISA

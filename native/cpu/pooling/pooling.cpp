@@ -22,7 +22,7 @@ struct Problem {
   DType dtype, index_dtype;
   Extent x, results;
 
-  explicit Problem(const PoolingBlock &block)
+  explicit Problem(const PoolingHead &block)
       : planes(block.planes), dtype(block.dtype), index_dtype(block.index_dtype) {
     if (dtype > DType::bfloat16)
       fail(ORCHARD_CPU_UNSUPPORTED,

@@ -1,6 +1,10 @@
 // Max pooling over windows of planes, and its gradient. src/ops/pooling/primitive.ts defines the windows.
 #pragma once
 
+#include "../../.build/generated/pooling_head.h"
+#include "../../.build/generated/max_pool_block.h"
+#include "../../.build/generated/max_pool_gradient_block.h"
+
 #include "../convolution/convolution.h"
 
 namespace orchard {
@@ -8,22 +12,6 @@ namespace orchard {
 // A kernel size that stands for windows that divide the input, as adaptive pooling does; their sizes may differ by one.
 // Strides, dilation and padding are then ignored.
 constexpr int64_t adaptive_kernel = 0;
-
-struct PoolingBlock {
-  DTypeField dtype, index_dtype;
-  Whole planes;
-  Whole input[convolution_axes], output[convolution_axes], kernel_size[convolution_axes];
-  Whole stride[convolution_axes], dilation[convolution_axes], before[convolution_axes];
-};
-
-struct MaxPoolBlock : PoolingBlock {
-  Flag has_indices;
-  Whole offsets[3];
-};
-
-struct MaxPoolGradientBlock : PoolingBlock {
-  Whole offsets[3];
-};
 
 struct Pooling {
   ConvolutionAxis axes[convolution_axes];

@@ -2,20 +2,17 @@
 // which are products of one map per axis, and their gradients. src/ops/pooling/resample.ts defines the maps.
 #pragma once
 
+// The table has for each axis: the start, the length and the divisor of each result's window, a factor for each element
+// of the input, and the weights of all windows, or none if all are 1.
+// - dtype: a float
+#include "../../.build/generated/resample_block.h"
+
 #include "../block.h"
 #include "../dtypes.h"
 
 namespace orchard {
 
-inline constexpr int resample_axes = 3;
-
-// The table has for each axis: the start, the length and the divisor of each result's window, a factor for each element
-// of the input, and the weights of all windows, or none if all are 1.
-struct ResampleBlock {
-  DTypeField dtype; // a float
-  Whole planes, input[resample_axes], output[resample_axes], weights[resample_axes];
-  Whole offsets[2], table_size;
-};
+inline constexpr int resample_axes = std::extent_v<decltype(ResampleBlock::input)>;
 
 struct ResampleAxis {
   int64_t input, output;

@@ -4,6 +4,14 @@
 // Whole cycles vanish exactly, so angles are as accurate for large positions as for small ones.
 #pragma once
 
+// Another operand has the frequency of each pair, in cycles per position.
+// - pairs, size: of a row
+// - offset: added to positions
+// - offsets: of x, positions, out
+// - distinct: axes along which positions differ: of x, positions (if absent, the offset is the position), and out
+// - repeated: the other axes: of x and out
+#include "../../.build/generated/rope_block.h"
+
 #include "../nest.h"
 #include "../tuning.h"
 
@@ -12,22 +20,6 @@
 #include <string>
 
 namespace orchard {
-
-// Another operand has the frequency of each pair, in cycles per position.
-struct RopeBlock {
-  DTypeField dtype;
-  Flag interleaved;
-  Whole pairs, size; // of a row
-  Whole stride, out_stride;
-  Real magnitude;
-  Whole offset; // added to positions
-  Flag has_positions;
-  DTypeField position_dtype;
-  Whole offsets[3]; // of x, positions, out
-  NestBlock<3>
-      distinct; // axes along which positions differ: of x, positions (if absent, the offset is the position), and out
-  NestBlock<2> repeated; // the other axes: of x and out
-};
 
 struct Rope {
   bool interleaved;           // pairs are (2i, 2i + 1), else (i, i + pairs)

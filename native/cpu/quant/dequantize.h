@@ -1,11 +1,6 @@
 #pragma once
 
+// - dtype: of the result
+#include "../../.build/generated/dequantize_block.h"
+
 #include "weights.h"
-
-namespace orchard {
-
-struct DequantizeBlock : WeightHead {
-  DTypeField dtype; // of the result
-};
-
-} // namespace orchard

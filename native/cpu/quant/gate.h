@@ -1,12 +1,12 @@
 // The epilogue of the two products of a gated layer: activation(gate) · up.
 #pragma once
 
+#include "../../.build/generated/gate_activation.h"
+
 #include "../block.h"
 #include "../functions.h"
 
 namespace orchard {
-
-ORCHARD_NAMES(GateActivation, silu, gelu, geluTanh)
 
 struct GateKernels {
   // Rounds a product to the dtype, and again after adding its bias; `bias` may be null.

@@ -126,7 +126,7 @@ struct Product {
 class GivenRows {
 public:
   // Each row has `width` values. If `needs_dense`, strided rows are copied.
-  GivenRows(const RowsHead &block, const Operands &operands, int operand, int64_t width, bool needs_dense)
+  GivenRows(const ProductRows &block, const Operands &operands, int operand, int64_t width, bool needs_dense)
       : GivenRows(Strided(block, operands, operand, width), width, needs_dense) {}
   const WideRows &rows() const { return rows_; }
 
@@ -136,7 +136,7 @@ private:
     DType dtype;
     int64_t batches, batch_rows, strides[3];
 
-    Strided(const RowsHead &block, const Operands &operands, int operand, int64_t width)
+    Strided(const ProductRows &block, const Operands &operands, int operand, int64_t width)
         : dtype(block.dtype), batch_rows(block.batch_rows) {
       const int64_t count = block.count;
       if (batch_rows < 1 || count % batch_rows != 0)

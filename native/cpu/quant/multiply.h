@@ -1,40 +1,20 @@
 #pragma once
 
-#include "gate.h"
-#include "weights.h"
-
-namespace orchard {
-
 // Products with `count` rows of x, in batches of `batch_rows`.
-struct RowsHead {
-  DTypeField dtype; // of x and the result
-  Whole count, batch_rows;
-  Whole x_offset;
-  Whole x_strides[3]; // between batches, rows and columns
-  Flag is_fast;       // x is quantized to 8 bits, if weights have levels
-};
+// - dtype: of x and the result
+// - x_strides: between batches, rows and columns
+// - is_fast: x is quantized to 8 bits, if weights have levels
+#include "../../.build/generated/product_rows.h"
 
-struct ProductHead : WeightHead, RowsHead {};
-
-struct QuantizedMatmulBlock : ProductHead {
-  Flag is_transposed; // x W instead of x Wᵀ
-  Flag has_bias;      // one value for each column of the result
-  Whole bias_offset;
-};
+// - is_transposed: x W instead of x Wᵀ
+// - has_bias: one value for each column of the result
+#include "../../.build/generated/quantized_matmul_block.h"
 
 // The fields of the head describe the gate's weights; those of `up` have the same format and sizes.
-struct QuantizedSwigluBlock : ProductHead {
-  Name<GateActivation> activation;
-  Whole up_offsets[3];
-  Flag has_gate_bias, has_up_bias;
-  Whole bias_offsets[2];
-};
+#include "../../.build/generated/quantized_swiglu_block.h"
 
 // Products of the same x with three weights that have the same number of columns.
-struct QuantizedProjectionsBlock : RowsHead {
-  WeightHead first, second, third;
-  Flag has_bias[3];
-  Whole bias_offsets[3];
-};
+#include "../../.build/generated/quantized_projections_block.h"
 
-} // namespace orchard
+#include "gate.h"
+#include "weights.h"

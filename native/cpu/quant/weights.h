@@ -1,6 +1,10 @@
 // Quantized weights as passed to functions: a matrix [rows, columns]. Kernels unpack some adjacent values at a time.
 #pragma once
 
+// The common first fields of all blocks. `bits` and `group` apply to affine and symmetric weights; `offsets` are the
+// offsets of packed values, scales and biases.
+#include "../../.build/generated/weight_head.h"
+
 #include "../block.h"
 #include "../functions.h"
 #include "tuning.h"
@@ -8,18 +12,6 @@
 namespace orchard {
 
 using tuning::quant::transposed_columns;
-
-ORCHARD_NAMES(Packing, q4_0, q4_1, q5_0, q5_1, q8_0, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, mxfp4, f16, bf16, affine,
-              symmetric)
-
-// The common first fields of all blocks. `bits` and `group` apply to affine and symmetric weights; `offsets` are the
-// offsets of packed values, scales and biases.
-struct WeightHead {
-  Name<Packing> packing;
-  DTypeField scale_dtype;
-  Whole bits, group, rows, columns;
-  Whole offsets[3];
-};
 
 struct Weights {
   Packing packing;

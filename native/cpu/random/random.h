@@ -1,54 +1,30 @@
 // Stateless random numbers: each element is a function of the key, the counter and its index.
 #pragma once
 
+#include "../../.build/generated/permutation_block.h"
+
+// The results of all functions are dense. Each distribution uses some of the parameters; the others are 0.
+// - low, scale, high: of uniform numbers; scale = high − low
+// - mean, deviation: of normal numbers
+// - least, choices: of integers: the smallest one, and their number
+#include "../../.build/generated/random_block.h"
+
+// The nest is over p, which has the shape of the result.
+#include "../../.build/generated/bernoulli_block.h"
+
+// Only the last word of the counter is used.
+// - dtype: of the weights
+// - row_stride, stride: of the weights
+#include "../../.build/generated/multinomial_block.h"
+
 #include "../nest.h"
 #include "../tuning.h"
 #include "philox.h"
 
 namespace orchard {
 
-ORCHARD_NAMES(Distribution, bits, uniform, normal, integers)
-
-// The results of all functions are dense. Each distribution uses some of the parameters; the others are 0.
-struct RandomBlock {
-  Name<Distribution> distribution;
-  DTypeField dtype;
-  Whole offset;
-  Word key[2], counter[4];
-  Whole count;
-  Real low, scale, high;   // of uniform numbers; scale = high − low
-  Real mean, deviation;    // of normal numbers
-  WideWord least, choices; // of integers: the smallest one, and their number
-};
-
-// The nest is over p, which has the shape of the result.
-struct BernoulliBlock {
-  DTypeField p_dtype, dtype;
-  Whole p_offset, offset;
-  Word key[2], counter[4];
-  NestBlock<1> nest;
-};
-
-// Only the last word of the counter is used.
-struct MultinomialBlock {
-  DTypeField dtype; // of the weights
-  Whole weights_offset, offset, rows;
-  Word key[2], counter[4];
-  Word categories, samples;
-  Flag replacement;
-  Whole row_stride, stride; // of the weights
-};
-
 // The number of rounds of a Feistel network; see src/random/permutation.ts.
-constexpr int feistel_rounds = 24;
-
-struct PermutationBlock {
-  DTypeField dtype;
-  Whole offset, count;
-  Word left_bits, right_bits;
-  Flag swaps;
-  Word keys[feistel_rounds];
-};
+constexpr int feistel_rounds = std::extent_v<decltype(PermutationBlock::keys)>;
 
 // The parameters of a draw from a distribution, as in the block.
 struct Draw {

@@ -1,22 +1,16 @@
 // The gradients of a recurrent layer: back-propagation through all steps of one direction in one call.
 #pragma once
 
-#include "recurrent.h"
-
-namespace orchard {
-
 // Elements of all operands are contiguous from the offsets on: products [steps, batch, width], with a width of `gates`
 // times the size; weight [width, size]; bias [width], for a GRU that has one; hidden and cell [batch, size], the latter
 // for an LSTM only; out [steps, batch, size], the states that "recurrent" computed; the gradients of out and of the
 // last cell. Results are the gradients of products; of h Wᵀ + b, for a GRU only; of hidden; and of cell. For other
 // kinds than a GRU, the gradients of h Wᵀ are those of products.
-struct RecurrentGradientBlock {
-  DTypeField dtype;
-  Name<RecurrentKind> kind;
-  Flag is_reversed, has_bias;
-  Whole steps, batch, size;
-  Whole offsets[12];
-};
+#include "../../.build/generated/recurrent_gradient_block.h"
+
+#include "recurrent.h"
+
+namespace orchard {
 
 // The rows of one step, of a batch of them, contiguous. `gates` has the activated gates of an LSTM, which are replaced
 // by the gradients of their sums; for a GRU, `sums` are replaced by gradients.

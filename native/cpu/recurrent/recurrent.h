@@ -1,23 +1,17 @@
 // Recurrent layers: all steps of one direction of a layer in one call, given the products of its inputs.
 #pragma once
 
+// LSTM, GRU, and Elman's network with either activation.
+#include "../../.build/generated/recurrent_kind.h"
+
+// - offsets, step_strides, row_strides: offsets, and strides of steps and of rows, of inputs, weight, bias, hidden,
+//   cell, out and lastCell. Elements of a row are adjacent.
+#include "../../.build/generated/recurrent_block.h"
+
 #include "../functions.h"
 #include "../names.h"
 
 namespace orchard {
-
-// LSTM, GRU, and Elman's network with either activation.
-ORCHARD_NAMES(RecurrentKind, lstm, gru, tanh, relu)
-
-struct RecurrentBlock {
-  DTypeField dtype;
-  Name<RecurrentKind> kind;
-  Flag is_reversed, has_bias;
-  Whole steps, batch, size;
-  // Offsets, and strides of steps and of rows, of inputs, weight, bias, hidden, cell, out and lastCell. Elements of a
-  // row are adjacent.
-  Whole offsets[7], step_strides[7], row_strides[7];
-};
 
 // The rows of one step. A row of a gate array has the gates one after the other, `size` numbers each. `cell` and
 // `next_cell` are used by LSTMs only; they may be the same memory.

@@ -100,6 +100,7 @@ template <class T> void transpose_matrix(const char *from, int64_t stride, int64
 
 } // namespace
 
+static_assert(static_cast<int>(RecurrentKind::count) == 4, "each kind needs its functions");
 extern const RecurrentKernels recurrent_kernels = {{{activate<double, Lstm<double>>, activate<float, Lstm<float>>},
                                                     {activate<double, Gru<double>>, activate<float, Gru<float>>},
                                                     {activate<double, Tanh<double>>, activate<float, Tanh<float>>},

@@ -2,7 +2,8 @@
 // index.
 #pragma once
 
-#include "../../.build/generated/reduction_blocks.h"
+#include "../../.build/generated/reduction_derivative_block.h"
+#include "../../.build/generated/select_at_block.h"
 #include "../nest.h"
 
 namespace orchard {

@@ -2,7 +2,7 @@
 // computed from them.
 #pragma once
 
-#include "../../.build/generated/reduction_blocks.h"
+#include "../../.build/generated/reduce_block.h"
 #include "../nest.h"
 #include "tuning.h"
 

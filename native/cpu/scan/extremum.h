@@ -1,18 +1,16 @@
 // Running maxima and minima along an axis, with their indices.
 #pragma once
 
+// - dtype: of x and the values; indices are int64
+// - slices: x, values, indices
+#include "../../.build/generated/running_extremum_block.h"
+
 #include "../slices.h"
 #include "tuning.h"
 
 namespace orchard {
 
 using tuning::scan::max_extremum_slices;
-
-struct RunningExtremumBlock {
-  DTypeField dtype; // of x and the values; indices are int64
-  Flag is_minimum;
-  SlicesBlock<3> slices; // x, values, indices
-};
 
 // Slices along the last of the other axes. Strides are those of x, values and indices.
 struct ExtremumBatch {

@@ -1,13 +1,7 @@
 // Running logarithms of sums of exponentials.
 #pragma once
 
+// - dtype: of x and the result, a float
+#include "../../.build/generated/logcumsumexp_block.h"
+
 #include "../slices.h"
-
-namespace orchard {
-
-struct LogcumsumexpBlock {
-  DTypeField dtype; // of x and the result, a float
-  SlicesBlock<2> slices;
-};
-
-} // namespace orchard

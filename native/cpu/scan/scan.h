@@ -1,7 +1,7 @@
 // Scans along an axis: out[k] is computed from out[k - 1], in each slice along that axis.
 #pragma once
 
-#include "../../.build/generated/scan_blocks.h"
+#include "../../.build/generated/scan_block.h"
 #include "../slice_batches.h"
 #include "tuning.h"
 

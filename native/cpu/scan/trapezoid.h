@@ -2,22 +2,17 @@
 // differences.
 #pragma once
 
+// The integral, the integrals up to each sample but the first, and the differences of neighbors
+#include "../../.build/generated/neighbors.h"
+
+// The slices are those of the samples y and of the result, which has y's dtype: one element per slice for `integral`,
+// otherwise one less than y has. Differences do not depend on the distance.
+#include "../../.build/generated/neighbors_block.h"
+
 #include "../names.h"
 #include "../slices.h"
 
 namespace orchard {
-
-// The integral, the integrals up to each sample but the first, and the differences of neighbors
-ORCHARD_NAMES(Neighbors, integral, integrals, differences)
-
-// The slices are those of the samples y and of the result, which has y's dtype: one element per slice for `integral`,
-// otherwise one less than y has. Differences do not depend on the distance.
-struct NeighborsBlock {
-  DTypeField dtype;
-  Name<Neighbors> function;
-  Real distance;
-  SlicesBlock<2> slices;
-};
 
 // `count` slices of `length` samples, at least 2. Strides are those of y and of the result.
 struct NeighborsRun {

@@ -1,6 +1,12 @@
 // Softmax and log-softmax along an axis, and their gradients.
 #pragma once
 
+#include "../../.build/generated/softmax_block.h"
+
+// The second operand of the gradients is the result y of the forward pass. They are y (g - Σ g y), and g - eʸ Σ g for
+// log-softmax.
+#include "../../.build/generated/softmax.h"
+
 #include "../short_slices.h"
 #include "../slice_batches.h"
 #include "tuning.h"
@@ -9,17 +15,7 @@ namespace orchard {
 
 using tuning::softmax::max_softmax_slices;
 
-// The second operand of the gradients is the result y of the forward pass. They are y (g - Σ g y), and g - eʸ Σ g for
-// log-softmax.
-ORCHARD_NAMES(Softmax, softmax, logSoftmax, softmaxGradient, logSoftmaxGradient)
-
 constexpr bool is_gradient(Softmax operation) { return operation >= Softmax::softmaxGradient; }
-
-struct SoftmaxBlock {
-  Name<Softmax> operation;
-  DTypeField dtype;
-  SlicesBlock<3> slices;
-};
 
 // Slices of x (or g), y and out. If a batch is one slice, `scratch` has room for two slices of the compute type.
 struct SoftmaxBatch : SliceBatch {

@@ -1,30 +1,20 @@
 // Histograms: the number of elements in each bin, or the sum of their weights.
 #pragma once
 
+// Bin b counts elements that are at least edge b and less than edge b + 1; the last bin includes its upper edge. With
+// `is_even`, the edges are approximately evenly spaced. Without weights the result is int64; with weights it has their
+// dtype.
+#include "../../.build/generated/histogram_block.h"
+
+// Bin b counts the integers equal to b.
+#include "../../.build/generated/bincount_block.h"
+
 #include "../dtypes.h"
 #include "../functions.h"
 
 namespace orchard {
 
 enum HistogramOperand { histogram_x, histogram_edges, histogram_weights, histogram_out };
-
-// Bin b counts elements that are at least edge b and less than edge b + 1; the last bin includes its upper edge. With
-// `is_even`, the edges are approximately evenly spaced. Without weights the result is int64; with weights it has their
-// dtype.
-struct HistogramBlock {
-  DTypeField dtype, out_dtype;
-  Whole count, bins;
-  Whole offsets[4], strides[4];
-  Flag has_weights, is_even;
-};
-
-// Bin b counts the integers equal to b.
-struct BincountBlock {
-  DTypeField dtype, out_dtype;
-  Whole count, bins;
-  Whole offsets[3], strides[3];
-  Flag has_weights;
-};
 
 // Adds elements [begin, end) of x to `sums`: each adds 1, or its weight, to one bin. Sums are int64 for counts and
 // int64 weights, which wrap around, and double for float weights. Elements outside all bins are skipped. `add` returns

@@ -1,17 +1,12 @@
 // The block of the function "searchSorted".
 #pragma once
 
+// Contiguous operands: sorted elements [lists, size], values and places [lists, count].
+#include "../../.build/generated/search_sorted_block.h"
+
 #include "../block.h"
 
 namespace orchard {
-
-// Contiguous operands: sorted elements [lists, size], values and places [lists, count].
-struct SearchSortedBlock {
-  DTypeField dtype;
-  Whole lists, size, count;
-  Flag right;
-  Whole offsets[3];
-};
 
 // Among `size` sorted elements, at least one.
 struct ValueSearch {

@@ -1,15 +1,8 @@
 // The block of the function "sort".
 #pragma once
 
+// - slices: x, values, indices
+// - count: elements of each sorted slice to return
+#include "../../.build/generated/sort_block.h"
+
 #include "../slices.h"
-
-namespace orchard {
-
-struct SortBlock {
-  DTypeField dtype;
-  SlicesBlock<3> slices; // x, values, indices
-  Whole count;           // elements of each sorted slice to return
-  Flag descending;
-};
-
-} // namespace orchard

@@ -52,7 +52,7 @@ const nests = new Map<number, Struct<NestValues>>();
  */
 export const loopNestOf = (operands: number): Struct<NestValues> =>
   getOrMake(nests, operands, () =>
-    struct(`Nest<${operands}>`, "common/loop.h", {
+    struct(`Nest<${operands}>`, {
       shape: array(whole, MAX_RANK),
       strides: array(array(whole, MAX_RANK), operands),
       start: array(whole, operands),

@@ -22,7 +22,7 @@ const described = new Map<number, Struct<SliceValues>>();
  */
 export const slicesFor = (operands: number): Struct<SliceValues> =>
   getOrMake(described, operands, () =>
-    struct(`Slices<${operands}>`, "common/slices.h", {
+    struct(`Slices<${operands}>`, {
       nest: loopNestOf(operands),
       along: array(whole, operands),
       length: whole,

@@ -1,53 +1,51 @@
 /** Parameter structs of the built-in kernels, in C's layout. */
 import type { Header } from "../enumeration.ts";
-import { declaration, type Field, type MetalField, type ValuesOf } from "../fields.ts";
+import { declaration, type Field, type MetalField, snakeCase, type ValuesOf } from "../fields.ts";
 
-/** A struct that a kernel declares and the host writes. */
+/** A struct that a kernel reads and the host writes. */
 export interface Struct<Values> extends Field<Values> {
   readonly metal: MetalField<Values> & Required<Pick<MetalField<Values>, "members">>;
   /** The name in the source. */
   readonly name: string;
-  /** The file in `kernels/` that declares it, or its generated header. */
-  readonly file: string;
-  /** The header, if it is generated. */
-  readonly header: Header | undefined;
+  /** The header that declares it: `generated/select_at.h` for `SelectAt`. */
+  readonly header: Header;
   /** Returns the bytes of a struct with these values. Omitted array elements are 0. */
   bytes(values: Values): Uint8Array;
 }
 
-const defined: Struct<never>[] = [];
+const defined = new Map<string, Struct<never>>();
 
-/** All described structs. */
-export const structs: readonly Struct<never>[] = defined;
+/** Returns all described structs. */
+export const structs = (): readonly Struct<never>[] => [...defined.values()];
 
-/** Returns the generated headers of structs. */
-export const structHeaders = (): Header[] => defined.flatMap(({ header }) => header ?? []);
+/** Returns the headers of structs. The instances of a template have the same header. */
+export const structHeaders = (): Header[] => structs().map(({ header }) => header);
 
 /**
- * Describes a struct of a kernel. Fields are camelCase here and snake_case in the kernel.
+ * Describes a struct of a kernel, and its generated header. Fields are camelCase here and snake_case in the kernel. A
+ * name such as `Nest<2>` describes an instance of a template of the number of operands.
  *
- * @param file the header to generate, such as `"generated/select_at.h"`; or the file in `kernels/` that declares the
- *   struct, and then a test compares every offset with the kernel compiler's
  * @example
  * const fields = { loop: loopNest, key: array(word, 2), scale: real };
- * const parameters = struct("Dropout", "activation/dropout.metal", fields);
+ * const parameters = struct("Dropout", fields); // kernels include "generated/dropout.h"
  * parameters.bytes({ loop, key: [1, 2], scale: 2 });
  */
 export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
   name: string,
-  file: string,
   fields: Fields,
 ): Struct<ValuesOf<Fields>> {
+  if (defined.has(name)) throw new TypeError(`the struct ${name} is defined twice`);
   let layout: Struct<ValuesOf<Fields>>["metal"] | undefined;
+  let header: Header | undefined;
   const result: Struct<ValuesOf<Fields>> = {
     name,
-    file,
     get metal() {
       layout ??= layOut(name, fields); // on first use, since a program uses few of the structs that it imports
       return layout;
     },
     get header() {
-      return file.startsWith("generated/") ? { name: file, text: textOf(name, result.metal.members) } : undefined;
+      header ??= headerOf(result.metal);
+      return header;
     },
     bytes(values) {
       const buffer = new ArrayBuffer(result.metal.size);
@@ -55,14 +53,22 @@ export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
       return new Uint8Array(buffer);
     },
   };
-  defined.push(result);
+  defined.set(name, result);
   return result;
 }
 
-/** The struct for Metal Shading Language. */
-function textOf(name: string, members: Struct<never>["metal"]["members"]): string {
+/** The header for Metal Shading Language. The compiler checks the size of a struct that is not a template. */
+function headerOf({ type, size, members }: Struct<never>["metal"]): Header {
+  const [, name, operands] = /^(\w+)(?:<(\d+)>)?$/.exec(type)!;
   const rows = Object.entries(members).map(([field, { field: member }]) => `    ${declaration(member.type, field)}\n`);
-  return `struct ${name} {\n${rows.join("")}};\n`;
+  const text = `struct ${name} {\n${rows.join("")}};\n`;
+  return {
+    name: `generated/${snakeCase(name)}.h`,
+    text:
+      operands === undefined
+        ? `${text}static_assert(sizeof(${name}) == ${size}, "the host writes ${size} bytes");\n`
+        : `template <int operands> ${text.replaceAll(new RegExp(`\\b${operands}\\b`, "g"), "operands")}`,
+  };
 }
 
 function layOut<Values>(

@@ -8,10 +8,10 @@ import { struct } from "../../backend/metal/struct.ts";
  */
 const choleskyFields = { batch: whole, size: whole, upper: flag };
 export const choleskyCall = cpuCall("cholesky", { dtype, ...choleskyFields }, ["a", "factor", "info"]);
-export const choleskyParameters = struct("Cholesky", "linalg/cholesky.metal", choleskyFields);
+export const choleskyParameters = struct("Cholesky", choleskyFields);
 
 /** A step of the kernels for large matrices: the block of columns from `first` on. */
-export const choleskyStepParameters = struct("CholeskyStep", "linalg/cholesky_blocks.metal", {
+export const choleskyStepParameters = struct("CholeskyStep", {
   size: whole,
   first: whole,
   upper: flag,

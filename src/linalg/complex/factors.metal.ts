@@ -10,10 +10,10 @@ import { MAX_SIZE, SERIAL } from "../metal.ts";
 import { fasterOnCpu } from "../route.ts";
 import { choleskyFields, luFields, qrFields, triangularFields } from "./fields.ts";
 
-const choleskyParameters = struct("ComplexCholesky", "generated/complex_cholesky.h", choleskyFields);
-const luParameters = struct("ComplexLu", "generated/complex_lu.h", luFields);
-const triangularParameters = struct("ComplexTriangular", "generated/complex_triangular.h", triangularFields);
-const qrParameters = struct("ComplexQr", "generated/complex_qr.h", qrFields);
+const choleskyParameters = struct("ComplexCholesky", choleskyFields);
+const luParameters = struct("ComplexLu", luFields);
+const triangularParameters = struct("ComplexTriangular", triangularFields);
+const qrParameters = struct("ComplexQr", qrFields);
 
 const file = "linalg/complex_factor.metal";
 

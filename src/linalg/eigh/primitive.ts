@@ -19,8 +19,8 @@ export interface EighAttributes {
 
 const eighFields = { batch: whole, size: whole, upper: flag, vectors: flag };
 export const eighCall = cpuCall("eigh", { dtype, ...eighFields }, ["a", "eigenvalues", "info", "eigenvectors"]);
-export const eighParameters = struct("Eigh", "linalg/eigh.metal", { batch: whole, size: whole, upper: flag });
-export const eighBlockedParameters = struct("EighBlocked", "linalg/eigh_blocked.metal", {
+export const eighParameters = struct("Eigh", { batch: whole, size: whole, upper: flag });
+export const eighBlockedParameters = struct("EighBlocked", {
   batch: whole,
   size: whole,
   blocks: word,

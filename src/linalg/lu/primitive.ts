@@ -2,8 +2,6 @@ import { cpuCall } from "../../backend/cpu/call.ts";
 import { dtype, flag, whole } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-const FILE = "linalg/lu.metal";
-
 /** A = P L U: L below the diagonal and U on and above it, in one matrix; pivots counted from 1; info. */
 export interface LuFactorAttributes {
   /** Whether rows are swapped. */
@@ -11,7 +9,7 @@ export interface LuFactorAttributes {
 }
 const factorFields = { batch: whole, rows: whole, columns: whole, pivot: flag };
 export const luFactorCall = cpuCall("luFactor", { dtype, ...factorFields }, ["a", "lu", "pivots", "info"]);
-export const luFactorParameters = struct("LuFactor", FILE, factorFields);
+export const luFactorParameters = struct("LuFactor", factorFields);
 
 /** Solves A X = B from the factors of A. */
 export interface LuSolveAttributes {
@@ -20,7 +18,7 @@ export interface LuSolveAttributes {
 }
 const luSolveFields = { batch: whole, size: whole, columns: whole, adjoint: flag };
 export const luSolveCall = cpuCall("luSolve", { dtype, ...luSolveFields }, ["lu", "pivots", "b", "x"]);
-export const luSolveParameters = struct("LuSolve", FILE, luSolveFields);
+export const luSolveParameters = struct("LuSolve", luSolveFields);
 
 /** Solves A X = B: X and info, plus the factors of A if there are outputs for them. Without B, uses the identity. */
 const solveFields = { batch: whole, size: whole, columns: whole };
@@ -32,16 +30,16 @@ export const solveCall = cpuCall("solve", { dtype, ...solveFields, inverse: flag
   "lu",
   "pivots",
 ]);
-export const solveParameters = struct("Solve", FILE, solveFields);
+export const solveParameters = struct("Solve", solveFields);
 
 /** A step, from column `first` on, of the kernels for matrices larger than threadgroup memory. */
-export const luStepParameters = struct("LuStep", "linalg/lu_blocks.metal", {
+export const luStepParameters = struct("LuStep", {
   rows: whole,
   columns: whole,
   first: whole,
   pivot: flag,
 });
-export const luRowsParameters = struct("LuRows", "linalg/lu_blocks.metal", { rows: whole, columns: whole });
+export const luRowsParameters = struct("LuRows", { rows: whole, columns: whole });
 
 /** Row i of Pᵀ A, or of P A if `inverse`, is row permutation[i] of A. */
 export interface LuPermutationAttributes {
@@ -49,4 +47,4 @@ export interface LuPermutationAttributes {
 }
 const permutationFields = { batch: whole, rows: whole, pivots: whole, inverse: flag };
 export const luPermutationCall = cpuCall("luPermutation", permutationFields, ["pivots", "permutation"]);
-export const luPermutationParameters = struct("LuPermutation", FILE, permutationFields);
+export const luPermutationParameters = struct("LuPermutation", permutationFields);

@@ -20,7 +20,7 @@ export interface QrAttributes {
 const qrFields = { ...geqrfFields, width: whole };
 export const qrCall = cpuCall("qr", { dtype, ...qrFields }, ["a", "q", "r"]);
 /** Parameters of the three kernels of the file; 0 where a kernel does not use one. */
-export const qrParameters = struct("Qr", "linalg/qr.metal", {
+export const qrParameters = struct("Qr", {
   ...qrFields,
   reflectors: whole,
   stride: whole,
@@ -28,7 +28,7 @@ export const qrParameters = struct("Qr", "linalg/qr.metal", {
 });
 
 /** A step of the kernels for matrices larger than threadgroup memory. */
-export const qrStepParameters = struct("QrStep", "linalg/qr_blocks.metal", {
+export const qrStepParameters = struct("QrStep", {
   rows: whole,
   columns: whole,
   count: whole,
@@ -49,7 +49,7 @@ export interface OrmqrAttributes {
 
 const ormqrFields = { ...productFields, transpose: flag };
 export const ormqrCall = cpuCall("ormqr", { dtype, ...ormqrFields }, ["a", "tau", "c", "product"]);
-export const ormqrParameters = struct("Ormqr", "linalg/ormqr.metal", {
+export const ormqrParameters = struct("Ormqr", {
   ...ormqrFields,
   tile: whole,
   team: whole,
@@ -66,7 +66,7 @@ export interface LstsqAttributes {
 const lstsqFields = { batch: whole, rows: whole, columns: whole, width: whole, isPivoted: flag, rcond: real };
 export const lstsqCall = cpuCall("lstsq", { dtype, ...lstsqFields }, ["a", "b", "x", "rank", "info"]);
 /** Parameters of the kernels that solve with a matrix, or with the triangle of a taller one. */
-export const lstsqParameters = struct("Lstsq", "linalg/lstsq.metal", {
+export const lstsqParameters = struct("Lstsq", {
   batch: whole,
   rows: whole,
   columns: whole,

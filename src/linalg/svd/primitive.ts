@@ -29,23 +29,23 @@ export function svdOutputs(outputs: readonly Tensor[], { vectors }: SvdAttribute
 
 const svdFields = { batch: whole, rows: whole, columns: whole, vectors: flag, full: flag };
 export const svdCall = cpuCall("svd", { dtype, ...svdFields }, ["a", "u", "s", "vh", "info"]);
-export const svdParameters = struct("Svd", "linalg/svd.metal", svdFields);
+export const svdParameters = struct("Svd", svdFields);
 /** Parameters of the kernels for matrices larger than threadgroup memory. */
-export const svdBlocksParameters = struct("SvdBlocks", "linalg/svd_blocks.metal", {
+export const svdBlocksParameters = struct("SvdBlocks", {
   ...svdFields,
   block: word,
   blocks: word,
   round: word,
 });
 /** Parameters of the kernels that run before and after the decomposition of a triangle. */
-export const svdTallParameters = struct("SvdTall", "linalg/svd_tall.metal", {
+export const svdTallParameters = struct("SvdTall", {
   batch: whole,
   large: whole,
   small: whole,
   width: whole,
   isTall: flag,
 });
-export const svdSignsParameters = struct("SvdSigns", "linalg/svd_tall.metal", {
+export const svdSignsParameters = struct("SvdSigns", {
   rows: whole,
   columns: whole,
   first: whole,

@@ -23,7 +23,7 @@ const triangularFields = {
   transposedB: flag,
 };
 export const triangularCall = cpuCall("solveTriangular", { dtype, ...triangularFields }, ["a", "b", "x"]);
-export const triangularParameters = struct("SolveTriangular", "linalg/triangular.metal", triangularFields);
+export const triangularParameters = struct("SolveTriangular", triangularFields);
 
 /** Returns the fields of a call with these operands. */
 export const triangularValues = (a: Tensor, b: Tensor, attributes: TriangularAttributes) => ({

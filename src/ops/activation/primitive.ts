@@ -20,7 +20,7 @@ export interface DropoutAttributes extends RandomStart {
 
 const dropoutFields = { key: array(word, 2), counter: array(word, 4), lastDropped: word, scale: real };
 
-export const dropoutParameters = struct("Dropout", "activation/dropout.metal", { loop: loopNest, ...dropoutFields });
+export const dropoutParameters = struct("Dropout", { loop: loopNest, ...dropoutFields });
 export const dropoutCall = cpuCall("dropout", { dtype, ...dropoutFields, loop: loop(2) }, ["x", "out"]);
 
 /** Both results are contiguous, so the loop nest describes only the first. */

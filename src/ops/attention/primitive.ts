@@ -48,7 +48,7 @@ export const attentionOptions = enumeration("AttentionOption", [
 ]);
 export type AttentionOption = NameOf<typeof attentionOptions>;
 
-const operand = struct("AttentionOperand", "attention/problem.h", {
+const operand = struct("AttentionOperand", {
   start: whole,
   batch: whole,
   head: whole,
@@ -60,7 +60,7 @@ const operand = struct("AttentionOperand", "attention/problem.h", {
  * `parts` is the number of parts into which the vector path splits keys; `biasSizes` is the bias's shape before
  * broadcasting.
  */
-export const attentionParameters = struct("Attention", "attention/problem.h", {
+export const attentionParameters = struct("Attention", {
   q: operand,
   k: operand,
   v: operand,
@@ -88,7 +88,7 @@ export const attentionParameters = struct("Attention", "attention/problem.h", {
   biasSizes: array(whole, 4),
 });
 
-export const dropoutMaskParameters = struct("DropoutMask", "attention/dropout_mask.metal", {
+export const dropoutMaskParameters = struct("DropoutMask", {
   heads: whole,
   queries: whole,
   keys: whole,

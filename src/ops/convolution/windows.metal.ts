@@ -13,7 +13,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { ConvolutionAttributes } from "./primitive.ts";
 
 const perAxis = array(whole, 3);
-const windowsParameters = struct("Windows", "convolution/windows.h", {
+const windowsParameters = struct("Windows", {
   batch: whole,
   groups: whole,
   channels: whole,

@@ -36,11 +36,11 @@ export interface WholeRangeAttributes {
 }
 
 /** The value is passed as the bits of an element, so that every backend stores the same. */
-export const fillParameters = struct("Fill", "creation/fill.metal", { loop: loopNest, bits: wideWord });
+export const fillParameters = struct("Fill", { loop: loopNest, bits: wideWord });
 export const fillCall = cpuCall("fill", { bytes: whole, offset: whole, bits: wideWord, nest: nest(1) }, ["output"]);
 
 /** Metal has no float64, so kernels compute with the bits of float64 numbers. */
-export const rangeParameters = struct("Range", "creation/range.metal", {
+export const rangeParameters = struct("Range", {
   start: wideWord,
   step: wideWord,
   end: wideWord,
@@ -55,5 +55,5 @@ export const rangeCall = cpuCall(
 
 const wholeRangeFields = { start: wideWord, step: wideWord, remainder: wideWord, divisor: wideWord, count: whole };
 
-export const wholeRangeParameters = struct("WholeRange", "creation/range.metal", wholeRangeFields);
+export const wholeRangeParameters = struct("WholeRange", wholeRangeFields);
 export const wholeRangeCall = cpuCall("wholeRange", { dtype, offset: whole, ...wholeRangeFields }, ["output"]);

@@ -32,8 +32,8 @@ const bagFields = { bags: whole, total: whole, length: whole, rows: whole, width
 /** Layout of a matrix: its strides, and the offset of element (0, 0) from the bound address of the operand. */
 const matrix = array(whole, 3);
 
-export const bagParameters = struct("Bags", "embedding/bags.metal", { ...bagFields, table: matrix, gradients: matrix });
-export const offsetsParameters = struct("Offsets", "embedding/bags.metal", { count: whole, total: whole });
+export const bagParameters = struct("Bags", { ...bagFields, table: matrix, gradients: matrix });
+export const offsetsParameters = struct("Offsets", { count: whole, total: whole });
 
 /** The fields that every call starts with. */
 const bagHead = {

@@ -44,7 +44,7 @@ export interface TriangleAttributes {
 }
 
 /** `stride` is the stride of x along the axis; in the loop, that axis of x has stride 0. */
-export const gatherParameters = struct("Gather", "indexing/gather.metal", {
+export const gatherParameters = struct("Gather", {
   loop: loopNest,
   size: whole,
   stride: whole,
@@ -55,7 +55,7 @@ export const gatherCall = cpuCall(
   ["x", "index", "output"],
 );
 
-export const scatterParameters = struct("Scatter", "indexing/scatter.metal", {
+export const scatterParameters = struct("Scatter", {
   loop: loopNest,
   inner: whole,
   size: whole,
@@ -91,7 +91,7 @@ export const scatterOthersCall = cpuCall("scatterOthers", { ...scatterFields, in
 
 const triangleFields = { lower: flag, diagonal: whole };
 
-export const triangleParameters = struct("Triangle", "indexing/triangle.metal", { loop: loopNest, ...triangleFields });
+export const triangleParameters = struct("Triangle", { loop: loopNest, ...triangleFields });
 export const triangleCall = cpuCall(
   "triangle",
   { dtype, offsets: array(whole, 2), ...triangleFields, columns: whole, stride: whole, rows: nest(1) },
@@ -105,7 +105,7 @@ export const triangleIndicesCall = cpuCall(
   ["output"],
 );
 
-export const oneHotParameters = struct("OneHot", "indexing/one_hot.metal", { loop: loopNest, classes: whole });
+export const oneHotParameters = struct("OneHot", { loop: loopNest, classes: whole });
 export const oneHotCall = cpuCall("oneHot", { dtype, offsets: array(whole, 2), classes: whole, nest: nest(1) }, [
   "index",
   "output",
@@ -113,7 +113,7 @@ export const oneHotCall = cpuCall("oneHot", { dtype, offsets: array(whole, 2), c
 
 const rangeFields = { size: whole, except: whole };
 
-export const rangeParameters = struct("Range", "indexing/range.metal", { loop: loopNest, ...rangeFields });
+export const rangeParameters = struct("IndexRange", { loop: loopNest, ...rangeFields });
 
 /** `found` is the position of the first index out of range, or −1. */
 export const findOutOfRangeCall = cpuCall("findOutOfRange", { dtype, offset: whole, ...rangeFields, nest: nest(1) }, [

@@ -43,7 +43,7 @@ export interface LossGradientAttributes {
 const LOSS_OPERANDS = 5;
 const LOSS_GRADIENT_OPERANDS = 7;
 
-export const lossParameters = struct("LossParameters", "loss/loss.metal", {
+export const lossParameters = struct("LossParameters", {
   loop: loopNestOf(LOSS_GRADIENT_OPERANDS),
   sequence: whole,
   factor: real,
@@ -97,7 +97,7 @@ export interface CrossEntropyAttributes {
 const CLASS_OPERANDS = 3;
 const CLASS_GRADIENT_OPERANDS = 5;
 
-export const crossEntropyParameters = struct("CrossEntropyParameters", "loss/cross_entropy.metal", {
+export const crossEntropyParameters = struct("CrossEntropyParameters", {
   slices: slicesFor(CLASS_GRADIENT_OPERANDS),
   ignoreIndex: whole,
   chunk: whole,

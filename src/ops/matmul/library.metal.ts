@@ -12,7 +12,7 @@ const BATCH_AXES = 2;
 const MOST_CALLS = 64;
 const THREADGROUP = [16, 16] as const;
 
-const libraryParameters = struct("LibraryProduct", "matmul/library.metal", {
+const libraryParameters = struct("LibraryProduct", {
   m: whole,
   n: whole,
   k: whole,

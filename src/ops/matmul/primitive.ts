@@ -36,7 +36,7 @@ export const matmulCall = cpuCall(
   operandNames,
 );
 
-export const productParameters = struct("Product", "matmul/product.h", {
+export const productParameters = struct("Product", {
   ...fields,
   batch: loopNest,
   splits: whole,

@@ -56,7 +56,7 @@ export const batchNormOptions = enumeration("BatchNormOption", [
 
 const sizes = { batch: whole, channels: whole, inner: whole, eps: real };
 
-export const batchNormParameters = struct("BatchNorm", "normalization/batch_norm.metal", sizes);
+export const batchNormParameters = struct("BatchNorm", sizes);
 
 export const batchNormCall = cpuCall(
   "batchNorm",

@@ -53,7 +53,7 @@ export const normalizationOptions = enumeration("NormalizationOption", [
 /** The most operands of x's shape that kernels support: x and residual, or x, gradOut and gradSum. */
 export const ROW_OPERANDS = 3;
 
-export const normalizationParameters = struct("Normalization", "normalization/rows.h", {
+export const normalizationParameters = struct("Normalization", {
   rows: slicesFor(ROW_OPERANDS),
   weightStart: whole,
   weightStride: whole,

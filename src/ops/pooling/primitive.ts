@@ -35,7 +35,7 @@ const fields = {
 };
 const cpuFields = { dtype, indexDtype: dtype, ...fields };
 
-export const poolingParameters = struct("Pooling", "pooling/windows.h", fields);
+export const poolingParameters = struct("Pooling", fields);
 
 /** Without `hasIndices`, the operand `indices` is not accessed. */
 export const maxPoolCall = cpuCall("maxPool", { ...cpuFields, hasIndices: flag, offsets: array(whole, 3) }, [

@@ -20,7 +20,7 @@ export interface RopeAttributes extends Rotation {
  */
 export const MOST_PAIRS = 448;
 
-export const ropeParameters = struct("Rope", "position/rope.metal", {
+export const ropeParameters = struct("Rope", {
   rows: loopNest,
   offset: whole,
   pairs: whole,

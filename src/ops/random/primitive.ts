@@ -69,14 +69,14 @@ export function drawOf({ key, counter, distribution: drawn }: DistributionAttrib
   };
 }
 
-export const distributionParameters = struct("Distribution", "random/distribution.metal", distributionFields);
+export const distributionParameters = struct("Draw", distributionFields);
 export const randomCall = cpuCall(
   "random",
   { distribution: oneOf(distributions), dtype, offset: whole, ...distributionFields },
   ["output"],
 );
 
-export const bernoulliParameters = struct("Bernoulli", "random/bernoulli.metal", { loop: loopNest, ...startFields });
+export const bernoulliParameters = struct("Bernoulli", { loop: loopNest, ...startFields });
 export const bernoulliCall = cpuCall(
   "bernoulli",
   { pDtype: dtype, dtype, pOffset: whole, offset: whole, ...startFields, nest: nest(1) },
@@ -103,7 +103,7 @@ const multinomialFields = {
   stride: whole,
 };
 
-export const multinomialParameters = struct("Multinomial", "random/multinomial.metal", {
+export const multinomialParameters = struct("Multinomial", {
   ...multinomialFields,
   start: whole,
 });
@@ -121,5 +121,5 @@ const permutationFields = {
   keys: array(word, ROUNDS),
 };
 
-export const permutationParameters = struct("Permutation", "random/permutation.metal", permutationFields);
+export const permutationParameters = struct("Permutation", permutationFields);
 export const permutationCall = cpuCall("permutation", { dtype, offset: whole, ...permutationFields }, ["output"]);

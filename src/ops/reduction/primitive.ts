@@ -52,7 +52,7 @@ export const reduceCall = cpuCall(
  * `kept` loops over the results, with the input and the results as operands; `reduced` over the elements of one result.
  * `count` is the number of elements or states per result, `chunk` that of a threadgroup.
  */
-export const reductionParameters = struct("ReductionParameters", "generated/reduction_parameters.h", {
+export const reductionParameters = struct("ReductionParameters", {
   kept: loopNestOf(2),
   reduced: loopNestOf(1),
   count: whole,
@@ -85,7 +85,7 @@ export const derivativeCall = cpuCall(
   { operation: oneOf(derivatives), parameter: real, ...pairFields },
   ["x", "y", "out"],
 );
-export const derivativeParameters = struct("DerivativeParameters", "generated/derivative_parameters.h", {
+export const derivativeParameters = struct("DerivativeParameters", {
   loop: loopNest,
   parameter: real,
 });
@@ -99,4 +99,4 @@ export interface SelectAttributes {
 const selectFields = { size: whole, inner: whole };
 
 export const selectCall = cpuCall("selectAt", { ...selectFields, ...pairFields }, ["x", "indices", "out"]);
-export const selectParameters = struct("SelectAt", "generated/select_at.h", { loop: loopNest, ...selectFields });
+export const selectParameters = struct("SelectAt", { loop: loopNest, ...selectFields });

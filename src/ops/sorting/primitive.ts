@@ -14,7 +14,7 @@ export interface SortAttributes {
   readonly descending: boolean;
 }
 
-export const sortParameters = struct("Sort", "sorting/sort.metal", {
+export const sortParameters = struct("Sort", {
   slices: slicesFor(3),
   count: whole,
   run: whole,

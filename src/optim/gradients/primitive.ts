@@ -15,7 +15,7 @@ const wholes = array(whole, MAX_GRADIENTS);
 const fields = { gradients: whole, chunk: whole, sizes: wholes };
 
 /** `firstChunks` is the index of each gradient's first chunk, in the order of the gradients. */
-export const gradientParameters = struct("Gradients", "optim/gradients.metal", { ...fields, firstChunks: wholes });
+export const gradientParameters = struct("Gradients", { ...fields, firstChunks: wholes });
 
 const operandNames = (name: string) => Array.from({ length: MAX_GRADIENTS }, (_, index) => `${name}${index}`);
 
