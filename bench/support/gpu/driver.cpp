@@ -57,7 +57,7 @@ int cuEventDestroy_v2(void *) { return 0; }
 
 int cuModuleLoadDataEx(void **module, const void *, unsigned, int *, void **) { return *module = module, 0; }
 int cuModuleGetFunction(void **function, void *, const char *) { return *function = function, 0; }
-int cuFuncGetAttribute(int *value, int, void *) { return *value = 0, 0; }
+int cuFuncGetAttribute(int *value, int attribute, void *) { return *value = attribute ? 0 : 1024, 0; }
 int cuFuncSetAttribute(void *, int, int) { return 0; }
 int cuLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                    void **) {

@@ -40,8 +40,8 @@ enum DeviceAttribute {
   concurrent_managed_access = 89,
   is_integrated = 18
 };
-enum FunctionAttribute { static_shared_bytes = 1, max_dynamic_shared_bytes = 8 };
-enum JitOption { error_log_buffer = 5, error_log_buffer_bytes = 6 };
+enum FunctionAttribute { max_threads = 0, static_shared_bytes = 1, max_dynamic_shared_bytes = 8 };
+enum JitOption { max_registers = 0, error_log_buffer = 5, error_log_buffer_bytes = 6 };
 constexpr unsigned attach_global = 1, stream_non_blocking = 1, host_register_portable = 1, host_register_mapped = 2,
                    event_disable_timing = 2, plain_wait = 0;
 

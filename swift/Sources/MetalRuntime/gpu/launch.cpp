@@ -31,8 +31,9 @@ bool can_contain(const GpuKernel &kernel, const mrt_dispatch &request) {
 
 class GpuDispatch {
 public:
-  GpuDispatch(GpuStream &stream, const GpuKernel &kernel, const GpuBuild &build, const mrt_dispatch &request)
-      : stream(stream), kernel(kernel), build(build), request(request), contains_bytes(&build == &kernel.builds[1]) {}
+  GpuDispatch(GpuStream &stream, const GpuKernel &kernel, const GpuBuild &build, bool contains_bytes,
+              const mrt_dispatch &request)
+      : stream(stream), kernel(kernel), build(build), request(request), contains_bytes(contains_bytes) {}
 
   cuda::Result run() {
     cuda::Result result = bind();
@@ -175,8 +176,11 @@ mrt_result dispatch(uint32_t index, const mrt_dispatch &request, std::string &pr
   if (stream && setting_flag(Setting::execute) && run_by_library(*stream, request, by_library, problem))
     return by_library;
   GpuKernel *kernel = stream ? gpu_kernel(*gpu, request.function, problem) : nullptr;
+  const mrt_size &group = request.threads_per_threadgroup;
+  const int threads = int(group.width * group.height * group.depth);
+  const bool contains_bytes = kernel && can_contain(*kernel, request);
   const GpuBuild *build =
-      kernel ? gpu_build(*gpu, request.function, *kernel, can_contain(*kernel, request), problem) : nullptr;
+      kernel ? gpu_build(*gpu, request.function, *kernel, contains_bytes, threads, problem) : nullptr;
   if (!build) return MRT_RESULT_INVALID;
   if (!setting_flag(Setting::execute)) return MRT_RESULT_OK;
   if (kernel->entry->parameter_count > most_parameters) {
@@ -184,7 +188,7 @@ mrt_result dispatch(uint32_t index, const mrt_dispatch &request, std::string &pr
               std::to_string(kernel->entry->parameter_count) + ")";
     return MRT_RESULT_INVALID;
   }
-  const cuda::Result result = GpuDispatch(*stream, *kernel, *build, request).run();
+  const cuda::Result result = GpuDispatch(*stream, *kernel, *build, contains_bytes, request).run();
   return result == cuda::success ? MRT_RESULT_OK : stream->fail(result, problem);
 }
 

@@ -2,9 +2,10 @@
 // memory stays alive while work uses it. As on a GPU, work happens after the calls that issue it: copies and fills are
 // done, and launches are checked, when an event is reached. STANDIN_LOG names the file of calls and violations.
 // STANDIN_GPUS is the number of GPUs, by default 2. STANDIN_PTX is the folder for the modules that are loaded.
-// STANDIN_ANY allows kernels other than the test's. STANDIN_FAIL is `function:error` for a call that must fail,
-// `kernel:error` for an error of the first kernel, which all later calls return, or `kernel:600` for a kernel that
-// never ends.
+// STANDIN_ANY allows kernels other than the test's. STANDIN_THREADS is the number of threads for which the registers of
+// a module suffice that is loaded without a limit of registers. STANDIN_FAIL is `function:error` for a call that must
+// fail, `kernel:error` for an error of the first kernel, which all later calls return, or `kernel:600` for a kernel
+// that never ends.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +58,7 @@ std::set<Stream *> &streams = *new std::set<Stream *>;
 std::map<void *, std::string> &modules = *new std::map<void *, std::string>;   // texts
 std::map<void *, std::string> &functions = *new std::map<void *, std::string>; // names
 
+std::set<void *> &limited = *new std::set<void *>;                // modules and functions with a limit of registers
 std::map<void *, size_t> &pinned = *new std::map<void *, size_t>; // the host's
 std::set<Event *> &events = *new std::set<Event *>;
 int kernel_error = 0; // of a kernel that has run
@@ -323,7 +325,7 @@ int cuEventDestroy_v2(Event *event) {
   return events.erase(event) ? 0 : violation("an unknown event is destroyed");
 }
 
-int cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void **) {
+int cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
   ENTER_IN_CONTEXT(cuModuleLoadDataEx)
   const std::string text = static_cast<const char *>(image);
   if (text.find(".version") == std::string::npos || text.find("\norchard\n") != std::string::npos)
@@ -331,6 +333,11 @@ int cuModuleLoadDataEx(void **module, const void *image, unsigned, int *, void *
   if (const char *folder = getenv("STANDIN_PTX"))
     std::ofstream(std::string(folder) + "/" + std::to_string(modules.size()) + ".ptx") << text;
   modules[ *module = new char] = text;
+  for (unsigned i = 0; i < count; i++)
+    if (options[i] == 0) { // CU_JIT_MAX_REGISTERS
+      limited.insert(*module);
+      return log("module of " + std::to_string(uintptr_t(values[i])) + " registers"), 0;
+    }
   log("module");
   return 0;
 }
@@ -339,11 +346,14 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
   if (!modules.count(module)) return violation("a function of an unknown module");
   if (modules[module].find(std::string(".entry ") + name) == std::string::npos) return 500;
   functions[ *function = new char] = name;
+  if (limited.count(module)) limited.insert(*function);
   return 0;
 }
-int cuFuncGetAttribute(int *value, int, void *function) {
+int cuFuncGetAttribute(int *value, int attribute, void *function) {
   ENTER_IN_CONTEXT(cuFuncGetAttribute)
-  return *value = 0, functions.count(function) ? 0 : 400;
+  const char *threads = limited.count(function) ? nullptr : getenv("STANDIN_THREADS");
+  *value = attribute ? 0 : threads ? atoi(threads) : 1024; // 0: CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+  return functions.count(function) ? 0 : 400;
 }
 int cuFuncSetAttribute(void *function, int, int) {
   ENTER_IN_CONTEXT(cuFuncSetAttribute)

@@ -58,6 +58,13 @@ describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
     );
   });
 
+  test("a kernel is loaded with fewer registers if a threadgroup is too large for its registers", () => {
+    const loaded = (threads: string) =>
+      run({ STANDIN_THREADS: threads }).log.filter((line) => line.startsWith("module") || line.startsWith("violation"));
+    expect(loaded("64")).toEqual(["module"]); // threadgroups have 64 threads
+    expect(loaded("63")).toEqual(["module", "module of 64 registers"]);
+  });
+
   test("a number selects another GPU", () => {
     const { results, log } = run({ ORCHARD_METAL_DEVICE: "nvidia:1" });
     expect(results["device"]).toBe("Stand-in 1");
