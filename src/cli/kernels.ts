@@ -9,8 +9,10 @@ import { packaged } from "../core/packaged.ts";
 import { packageRoot } from "../core/paths.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 // These modules define the enumerations and structs that kernels include.
+import "../fft/primitive.ts";
 import "../linalg/index.ts";
 import "../ops/index.ts";
+import "../optim/gradients/primitive.ts";
 import "../optim/primitive.ts";
 import "../quant/primitive.ts";
 
