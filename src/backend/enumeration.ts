@@ -40,7 +40,7 @@ const defined = new Map<string, Enumeration>();
  * @example
  * const scans = enumeration("Scan", ["cumsum", "cumprod"]);
  * // a kernel: #include "generated/scan.h" … switch (operation) { SCAN_NAMES(ORCHARD_CASE, Step, of(x)) }
- * // C++: ORCHARD_NAMES(Scan, cumsum, cumprod)
+ * // C++: #include "../../.build/generated/scan.h" …  switch (operation) { case Scan::cumsum: … }
  */
 export function enumeration<const Name extends string>(
   type: string,
@@ -50,6 +50,7 @@ export function enumeration<const Name extends string>(
   const groups: Enumeration<Name>["groups"] = isList(members) ? {} : members;
   const names = isList(members) ? members : [...new Set(Object.values(members).flat())];
   let ordinals: Readonly<Record<Name, number>> | undefined;
+  let header: Header | undefined;
   const result: Enumeration<Name> = {
     type,
     names,
@@ -59,10 +60,11 @@ export function enumeration<const Name extends string>(
       return ordinals[name];
     },
     get header() {
-      return headerOf(type, { names, ...groups });
+      header ??= headerOf(type, { names, ...groups });
+      return header;
     },
     get cpuHeader() {
-      return cpuHeaderOf(type, headerOf(type, { names, ...groups }), names);
+      return cpuHeaderOf(type, result.header, names);
     },
   };
   defined.set(type, result);
