@@ -1,5 +1,6 @@
-// Embeds texts of 10 to 400 tokens, and images, with encoders of random weights, here and in transformers on PyTorch:
-// `bun bench/embeddings.ts [MiniLM] [base] [CLIP] [--count 1000] [--rounds 2] [--threads 1,2] [--python PROGRAM]`.
+// Embeds texts of 10 to 400 tokens, and images, with encoders of random weights, here, in transformers on PyTorch, and
+// texts also in fastembed on onnxruntime: `bun bench/embeddings.ts [MiniLM] [base] [CLIP] [--count 1000] [--rounds 2]
+// [--threads 1,2] [--against fastembed] [--python PROGRAM]`. fastembed is measured if the Python also has it and onnx.
 //
 // `--quick` embeds 64 of the 1,000 texts with MiniLM and 32 with the larger models: batches that are spread evenly over
 // the sorted texts, so that a batch has as little padding as in the whole run. With `--threads 1,2` it takes about 90 s
@@ -8,7 +9,7 @@
 // Texts are lists of tokens, so tokenizers are not measured. Images are bytes of the model's size, so neither files nor
 // resizing are measured. Both sort texts by length and run batches of 32 in float32, on the same number of threads
 // (ORCHARD_CPU_THREADS). The programs run in turn. The best turn of each counts, in wall time and in CPU time, which
-// other programs affect little.
+// other programs affect little; the spread is the slowest turn's time divided by the best's, here and there.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,14 +28,24 @@ const { values: flags, positionals } = parseArgs({
     rounds: { type: "string", default: "2" },
     quick: { type: "boolean", default: false },
     threads: { type: "string" },
+    against: { type: "string", default: "transformers,fastembed" },
     python: { type: "string" },
   },
 });
 
 const pinned = (name: string) => presentPython(join(import.meta.dir, "..", "scripts", "fixtures", "models", name));
 const python = flags.python ?? pinned("requirements.txt") ?? pinned("adapters.txt") ?? "python3";
-const hasTransformers =
-  Bun.spawnSync([python, "-c", "import transformers, torch"], { stderr: "ignore" }).exitCode === 0;
+/** The programs of bench/support, and the modules that each requires. */
+const peers = {
+  transformers: { program: "embeddings.py", modules: "transformers, torch", images: true },
+  fastembed: { program: "embeddings_fastembed.py", modules: "fastembed, onnx, transformers, torch", images: false },
+} as const;
+type Peer = keyof typeof peers;
+const canImport = (modules: string) =>
+  Bun.spawnSync([python, "-c", `import ${modules}`], { stderr: "ignore" }).exitCode === 0;
+const present = (Object.keys(peers) as Peer[]).filter(
+  (peer) => flags.against.split(",").includes(peer) && canImport(peers[peer].modules),
+);
 
 /** The sizes of all-MiniLM-L6-v2, of BERT base, and of the image encoder of clip-vit-base-patch32. */
 const models = {
@@ -98,41 +109,55 @@ async function ours(
   return { wall, processor: (user + system) / 1e3, first };
 }
 
+const commandOf = (peer: Peer) => [python, "-W", "ignore", join(import.meta.dir, "support", peers[peer].program)];
+
+/** Runs a peer's program until it has written its part of the model's folder. */
+function write(peer: Peer, folder: string, ...rest: readonly string[]): void {
+  const env = { ...process.env, OMP_NUM_THREADS: "1" };
+  const made = Bun.spawnSync([...commandOf(peer), "make", folder, ...rest], { env, stderr: "pipe" });
+  if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
+}
+
 async function measure(name: Name, folder: string, threads: number): Promise<string[][]> {
   const texts = textsOf(name);
-  const program = [python, "-W", "ignore", join(import.meta.dir, "support", "embeddings.py")];
   const env = { OMP_NUM_THREADS: `${threads}` };
-  const made = Bun.spawnSync([...program, "make", folder, JSON.stringify(models[name])], {
-    env: { ...process.env, ...env },
-    stderr: "pipe",
-  });
-  if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
+  write("transformers", folder, JSON.stringify(models[name]));
   const { model } = await nn.loadModel<nn.Encoder | nn.VisionEncoder>(folder);
   const isOfImages = "embedImages" in model;
   if (isOfImages) model.processor = new nn.ImageProcessor({ rescale: 1 / 255, mean: [0.5], std: [0.5] });
   const images = isOfImages ? texts.map((_, index) => image(index)) : [];
-  const peer = new LineProcess([...program, "run", folder], env);
-  await peer.hear();
-  const [mine, theirs]: [Turn[], Turn[]] = [[], []];
+  const rivals = present.filter((peer) => !isOfImages || peers[peer].images);
+  if (rivals.includes("fastembed")) write("fastembed", folder);
+  const processes = rivals.map((peer) => new LineProcess([...commandOf(peer), "run", folder], env));
+  for (const each of processes) await each.hear();
+  const mine: Turn[] = [];
+  const theirs = rivals.map((): Turn[] => []);
   for (let round = 0; round < Number(flags.rounds); round++) {
     mine.push(await ours(model, texts, images));
-    theirs.push(JSON.parse(await peer.ask(JSON.stringify(isOfImages ? texts.length : texts))));
+    for (const [at, each] of processes.entries())
+      theirs[at].push(JSON.parse(await each.ask(JSON.stringify(isOfImages ? texts.length : texts))));
   }
-  await peer.close();
+  for (const each of processes) await each.close();
   for (const each of images) each.dispose();
+  const tokens = isOfImages ? 0 : texts.reduce((sum, { length }) => sum + length, 0);
+  return rivals.flatMap((peer, at) =>
+    rowsOf([name, peer], [`${texts.length}`, tokens > 0 ? `${tokens}` : ""], mine, theirs[at]),
+  );
+}
+
+function rowsOf(names: readonly string[], sizes: readonly string[], mine: Turn[], theirs: Turn[]): string[][] {
   const difference = Math.max(...mine[0].first.map((value, at) => Math.abs(value - theirs[0].first[at])));
   return (["wall", "processor"] as const).map((part) => {
-    const [here, there] = [mine, theirs].map((turns) => Math.min(...turns.map((turn) => turn[part])) / 1e3);
-    const speedup = (there / here).toFixed(2);
-    const tokens = texts.reduce((sum, { length }) => sum + length, 0);
-    const sizes = isOfImages ? [`${texts.length}`, ""] : [`${texts.length}`, `${tokens}`];
-    const times = [here, there].map((seconds) => seconds.toFixed(2));
-    return [`${name}, ${part}`, ...sizes, ...times, speedup, difference.toExponential(0)];
+    const times = [mine, theirs].map((turns) => turns.map((turn) => turn[part] / 1e3));
+    const [here, there] = times.map((each) => Math.min(...each));
+    const spread = times.map((each) => (Math.max(...each) / Math.min(...each)).toFixed(2)).join(", ");
+    const seconds = [here, there].map((each) => each.toFixed(2));
+    return [...names, part, ...sizes, ...seconds, (there / here).toFixed(2), spread, difference.toExponential(0)];
   });
 }
 
-if (!hasTransformers) {
-  console.log("absent: transformers (python3 -m pip install transformers torch; --python)");
+if (present.length === 0) {
+  console.log(`absent: python3 -m pip install transformers torch onnx fastembed; or --python, --against`);
   process.exit();
 }
 // the number of threads is fixed when the backend starts
@@ -155,7 +180,7 @@ try {
     if (positionals.length === 0 || positionals.includes(name))
       rows.push(...(await measure(name, join(folder, name), threads)));
   console.log(`${isa}, ${threads} threads, the best of ${flags.rounds} turns`);
-  const heads = ["seconds", "inputs", "tokens", "here", "transformers", "speedup", "largest difference"];
+  const heads = ["model", "against", "seconds", "inputs", "tokens", "here", "there", "speedup", "spread", "difference"];
   console.log(table(heads, rows));
 } finally {
   rmSync(folder, { recursive: true });

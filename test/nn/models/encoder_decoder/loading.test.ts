@@ -1,6 +1,7 @@
 /** Files of encoder-decoder models: encoders alone, other dtypes, quantized weights, and rejected files. */
 import { expect, test } from "bun:test";
-import { Generator, nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
+import { join } from "node:path";
+import { flip, Generator, io, nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
 import { Random } from "../../../ops/samples.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { seed } from "../../../support/some.ts";
@@ -12,6 +13,7 @@ const random = new Random(seed);
 const [tokens, targets] = [answers["tokens"], answers["targets"]] as [Tensor, Tensor];
 const indexOf = (type: string): number => models.findIndex(({ config }) => config["model_type"] === type);
 const t5 = models[indexOf("t5")];
+const isT5 = ([, type]: readonly [index: number, type: string]): boolean => type.endsWith("t5");
 
 test.each(["t5", "umt5"])(
   "the encoder of %s loads from its folder, and from the folder of the whole model",
@@ -26,6 +28,26 @@ test.each(["t5", "umt5"])(
       const states = noGrad(() => model.forward(tokens, { lengths }));
       const kept = states.indexSelect(1, tensor([0, 4], { dtype: "int32" }));
       expect(errorOf(kept, answers[`${index}.states`])).toBeLessThan(1e-5);
+    }
+  },
+);
+
+test.each(models.map(({ config }, index) => [index, String(config["model_type"])] as const).filter(isT5))(
+  "model %d, a %s, uses a head that differs from the embeddings",
+  async (index, type) => {
+    // The head has the rows of the shared table in reverse order, so the logits of transformers are reversed.
+    for (const isTied of [true, false]) {
+      if (type === "t5" && isTied !== models[index].config["tie_word_embeddings"]) continue; // scales hidden states
+      const path = await writeModel(folder.file(`${type}${index}${isTied}`), models[index], {
+        tie_word_embeddings: isTied,
+      });
+      const file = join(path, "model.safetensors");
+      const weights = io.loadSafetensors(file);
+      await io.saveSafetensors(file, { ...weights, "lm_head.weight": flip(weights["shared.weight"], [0]) });
+      const model = await load(path);
+      expect(model.head).not.toBeNull();
+      const logits = noGrad(() => model.forward(tokens, targets, { lengths }));
+      expect(errorOf(flip(logits, [2]), answers[`${index}.logits`])).toBeLessThan(1e-5);
     }
   },
 );
