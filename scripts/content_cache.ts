@@ -38,6 +38,10 @@ export class ContentCache {
     this.#limit = limit;
   }
 
+  has(key: string): boolean {
+    return existsSync(this.#pathOf(key));
+  }
+
   /** Copies the file of a key to `path`, and returns whether there was one. */
   restore(key: string, path: string): boolean {
     const kept = this.#pathOf(key);

@@ -47,6 +47,11 @@ export interface CpuBuild {
    */
   readonly sets?: readonly string[];
   /**
+   * Sets for which objects that are out of date are optimized least: see {@link leastOptimized}. The next full build
+   * compiles them again.
+   */
+  readonly unusedSets?: readonly string[];
+  /**
    * Whether the build neither uses nor stores objects of other clones, because it compiles modified sources. A quick
    * build then optimizes them even less: -O1 takes half of the time of -O2.
    */
@@ -60,11 +65,13 @@ export interface CpuBuild {
 export const laterFamilies: readonly string[] = ["linalg", "quant"];
 
 /**
- * Builds the dylib and returns its path.
- *
- * @param which `machine` compiles only this processor's best instruction set, unless others are already compiled
+ * Which objects a build has. `all`: every instruction set. `machine`: this processor's best one alone, unless others
+ * are already compiled. `tests`: every set, but only the best one is fully optimized, since tests compute with it.
  */
-export async function buildCpu(which: "all" | "machine" = "all"): Promise<void> {
+export type BuildKind = "all" | "machine" | "tests";
+
+/** Builds the dylib and prints its path. */
+export async function buildCpu(which: BuildKind = "all"): Promise<void> {
   const path = await withSpinner("Building the cpu backend", async (progress) =>
     buildCpuLibrary(progress, await usualBuild(which)),
   );
@@ -80,11 +87,14 @@ export async function buildCpuLibrary(progress: (text: string) => void = () => {
   return withLock(join(build.objectFolder, ".lock"), onWait, () => buildLocked(build, progress));
 }
 
-export async function usualBuild(which: "all" | "machine" = "all"): Promise<CpuBuild> {
+export async function usualBuild(which: BuildKind = "all"): Promise<CpuBuild> {
   const compiler = await findCompiler();
-  const sets = which === "machine" ? { sets: setsOfMachine(setsOf(compiler)) } : {};
+  const all = setsOf(compiler);
+  const sets = setsOfMachine(all);
+  const unusedSets = all.map(({ name }) => name).filter((name) => !sets.includes(name));
   const target = join(buildFolder, cpuLibraryName);
-  return { compiler, objectFolder: buildPath("cpu"), target, flags: [], libraryFlags, ...sets };
+  const build = { compiler, objectFolder: buildPath("cpu"), target, flags: [], libraryFlags };
+  return { ...build, ...(which === "machine" ? { sets } : which === "tests" ? { unusedSets } : {}) };
 }
 
 async function buildLocked(build: CpuBuild, progress: (text: string) => void): Promise<string> {
@@ -93,7 +103,9 @@ async function buildLocked(build: CpuBuild, progress: (text: string) => void): P
   await removeOthers(objectFolder, all);
   const isStale = (object: ObjectFile) => !isCurrent(compiler, object, isApart);
   const whole = await objectsOf(build, chosenSets(build));
-  const objects = build.sets ? forNow(compiler, whole, isStale, isApart) : whole;
+  const objects = build.sets
+    ? forNow(compiler, whole, isStale, isApart)
+    : leastOptimized(whole, isStale, build.unusedSets);
   const stale = objects.filter(isStale);
   await compileAll(build, stale, progress);
   const command = linkCommand(build, objects);
@@ -109,8 +121,9 @@ const cache = new ContentCache("objects", 600e6);
 function isCurrent(compiler: CppCompiler, object: ObjectFile, isApart: boolean): boolean {
   const key = objectKey(compiler, object);
   if (!isOutOfDate(object, key)) return true;
+  if (isApart || !cache.has(key)) return false;
   rmSync(keyFile(object.path), { force: true });
-  if (isApart || !cache.restore(key, object.path)) return false;
+  if (!cache.restore(key, object.path)) return false;
   writeFileSync(keyFile(object.path), key);
   return true;
 }
@@ -138,6 +151,23 @@ const quick = (compiler: Pick<CppCompiler, "isClang">, object: ObjectFile, isApa
   ...object,
   flags: [...object.flags, ...(isPerSet(object.source) && !isApart ? lessOptimized(compiler) : ["-O1"]), "-w"],
 });
+
+/**
+ * Returns the objects, with `-O1` for those of unused sets that are out of date: they have the same values, and compile
+ * in half of the time. Tests need them only to link and to choose a set. Warnings are left to full builds, as in
+ * {@link forNow}: the objects of the used sets report those of the same sources.
+ */
+export function leastOptimized(
+  objects: readonly ObjectFile[],
+  isStale: (object: ObjectFile) => boolean,
+  unusedSets: readonly string[] = [],
+): ObjectFile[] {
+  const isUnused = (object: ObjectFile) =>
+    isPerSet(object.source) && unusedSets.some((set) => object.path.endsWith(`.${set}.o`));
+  return objects.map((object) =>
+    isUnused(object) && isStale(object) ? { ...object, flags: [...object.flags, "-O1", "-w"] } : object,
+  );
+}
 
 /**
  * The sets that the build names and, unless it is separate, those that were compiled before and are still up to date.
@@ -204,6 +234,7 @@ export async function compile(
   const { source, path, flags } = object;
   const further = headers?.flagsFor(object) ?? [];
   const key = objectKey(compiler, object);
+  await rm(keyFile(path), { force: true }); // the object is incomplete meanwhile
   const { status, output } = await run([...compiler.command, ...flags, ...further, "-c", source, "-o", path]);
   if (status !== 0)
     throw new Failure(`${relative(packageRoot, source)} (${objectName(object)}) does not compile:\n${output.trim()}`);

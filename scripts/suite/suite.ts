@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, type FileTime, onePassed, sum } from "../counts.ts";
-import { buildCpu } from "../cpu/build.ts";
+import { type BuildKind, buildCpu } from "../cpu/build.ts";
 import { checkDocs } from "../docs/check.ts";
 import { Failure } from "../failure.ts";
 import { swiftFormatGap } from "../format/swift.ts";
@@ -80,7 +80,7 @@ async function testAll(options: SuiteOptions): Promise<void> {
   const isFirst = options.shard === undefined || options.shard.index === 1;
   const swift = await setUp(); // reports unsupported machines immediately, in one line
   const checks = isFirst ? sourceChecks(swift) : Promise.resolve([]);
-  const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
+  const [cpu, metal] = await Promise.all([cpuPart(isThorough(options) ? "all" : "tests"), metalPart(swift)]);
   const beside = isFirst ? besideTests(swift, cpu, metal, options.isFull, outcomes) : Promise.resolve([]);
   const ordinary = await testOrdinary(selection, outcomes);
   const before = [...(await checks), metal, ...(await beside), cpu, ...ordinary.results];
@@ -90,9 +90,12 @@ async function testAll(options: SuiteOptions): Promise<void> {
   outcomes?.save();
 }
 
-/** Full runs, shares and continuous integration must run everything that they count. */
-const outcomesFor = async ({ isFull, isAgain, shard }: SuiteOptions): Promise<Outcomes | undefined> =>
-  isFull || shard !== undefined || process.env["CI"] ? undefined : Outcomes.open({ forget: isAgain });
+/** Full runs, shares and continuous integration build everything as for users, and run everything that they count. */
+const isThorough = ({ isFull, shard }: SuiteOptions): boolean =>
+  isFull || shard !== undefined || Boolean(process.env["CI"]);
+
+const outcomesFor = async (options: SuiteOptions): Promise<Outcomes | undefined> =>
+  isThorough(options) ? undefined : Outcomes.open({ forget: options.isAgain });
 
 /** Parts that only need CPU time: they run in sequence beside the TypeScript tests. */
 async function besideTests(
@@ -141,7 +144,7 @@ export async function checkEverything(words: readonly string[]): Promise<void> {
   const needsCpu = isChosen(cpuName) || isChosen(packages);
   const needsMetal = isChosen(metalName) || metalChecks.length > 0;
   const checks = sourceChecks(swift, isChosen);
-  const [cpu, metal] = await Promise.all([needsCpu && cpuPart(), needsMetal && metalPart(swift)]);
+  const [cpu, metal] = await Promise.all([needsCpu && cpuPart("all"), needsMetal && metalPart(swift)]);
   const beside = metal ? await metalParts(swift, metal, metalChecks) : [];
   const packed = cpu && isChosen(packages) ? [await packagesPart(cpu)] : [];
   report([...(await checks), metal, ...beside, cpu, ...packed].filter((part) => part !== false));
@@ -196,9 +199,9 @@ async function swiftFormatPart(swift: SwiftToolchain | undefined): Promise<PartR
 const cpuName = "The cpu backend, built";
 
 /** Warnings are errors. It runs after the set-up of Swift, which installs a compiler if the machine has none. */
-const cpuPart = (): Promise<PartResult> =>
+const cpuPart = (which: BuildKind = "tests"): Promise<PartResult> =>
   runPart(cpuName, async () => {
-    await buildCpu();
+    await buildCpu(which);
     return onePassed;
   });
 

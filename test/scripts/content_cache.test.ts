@@ -23,7 +23,9 @@ test("stored files are restored, with their modes, and nothing else", () => {
   chmodSync(from, 0o755);
   expect(cache.restore(contentKey(["one"]), to)).toBe(false);
   expect(existsSync(to)).toBe(false);
+  expect(cache.has(contentKey(["one"]))).toBe(false);
   cache.store(contentKey(["one"]), from);
+  expect(cache.has(contentKey(["one"]))).toBe(true);
   expect(cache.restore(contentKey(["one"]), to)).toBe(true);
   expect(readFileSync(to, "utf8")).toBe("text");
   expect(Bun.spawnSync(["test", "-x", to]).exitCode).toBe(0);

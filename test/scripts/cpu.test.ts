@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { compile, forNow, laterFamilies } from "../../scripts/cpu/build.ts";
+import { compile, forNow, laterFamilies, leastOptimized, usualBuild } from "../../scripts/cpu/build.ts";
 import { findCompiler, findCompilers } from "../../scripts/cpu/compiler.ts";
 import { blockOf, generatedHeaders, writeGenerated } from "../../scripts/cpu/generated.ts";
 import {
@@ -139,6 +139,18 @@ describe("objects of the build", () => {
       expect(isOutOfDate(object, objectKey(compiler, object))).toBe(isEdited);
     },
   );
+
+  test("an object is out of date after a compilation that failed", async () => {
+    const { path: folder } = testFolder("failed_compilation");
+    const object = { source: join(folder, "a.cpp"), path: join(folder, "a.o"), flags: [] };
+    const compiler = { command: ["false"], version: "1" };
+    writeFileSync(object.source, "int a;");
+    writeFileSync(object.path, "object");
+    writeFileSync(keyFile(object.path), objectKey(compiler, object));
+    expect(isOutOfDate(object, objectKey(compiler, object))).toBe(false);
+    await expect(compile(compiler, object, undefined, true)).rejects.toThrow("does not compile");
+    expect(isOutOfDate(object, objectKey(compiler, object))).toBe(true);
+  });
 });
 
 describe("a quick build compiles only what changed", () => {
@@ -187,6 +199,35 @@ describe("a quick build compiles only what changed", () => {
   });
 });
 
+describe("the suite's build", () => {
+  const object = (source: string, set: string) => ({
+    source: `/sources/${source}.cpp`,
+    path: `/objects/${source}.${set}.o`,
+    flags: ["-O3", "-Werror"],
+  });
+  const objects = [object("sort", "baseline"), ...["baseline", "avx2", "avx512"].map((set) => object("add.isa", set))];
+  const flagsOf = (isStale: boolean, sets?: readonly string[]) =>
+    leastOptimized(objects, () => isStale, sets).map(({ flags }) => flags);
+
+  test("optimizes objects of unused sets least if they are out of date", () => {
+    const full = ["-O3", "-Werror"];
+    const least = [...full, "-O1", "-w"];
+    expect(flagsOf(true, ["baseline", "avx2"])).toEqual([full, least, least, full]);
+    expect(flagsOf(false, ["baseline", "avx2"])).toEqual([full, full, full, full]);
+    expect(flagsOf(true)).toEqual([full, full, full, full]);
+  });
+
+  test("compiles every set, and fully optimizes those that programs use on this machine", async () => {
+    const compiler = await findCompiler();
+    const [build, whole] = [await usualBuild("tests"), await usualBuild("all")];
+    expect([build.sets, whole.sets, whole.unusedSets]).toEqual([undefined, undefined, undefined]);
+    const all = setsOf(compiler).map(({ name }) => name);
+    const used = setsOfMachine(setsOf(compiler));
+    expect(used.length).toBeGreaterThan(0);
+    expect(build.unusedSets).toEqual(all.filter((name) => !used.includes(name)));
+  });
+});
+
 describe("a machine needs a certain instruction set", () => {
   const all = ["baseline", "avx2", "avx512"].map((name) => ({ name, flags: [] }));
   const v3 = "avx avx2 fma f16c movbe bmi1 bmi2 abm";
@@ -221,7 +262,7 @@ describe("a machine needs a certain instruction set", () => {
     const many = Array.from({ length: 6 }, () => of(["-std=c++17", "-O1"]));
     const few = of(["-std=c++17", "-O2"]);
     const made = existsSync(compiling.command[0])
-      ? await precompile(compiling, folder, [...many, few], () => undefined)
+      ? await precompile(compiling, folder, [...many, few], () => undefined, "#include <vector>\n")
       : undefined;
     if (made === undefined) return expect(await precompile(own, folder, [few], () => undefined)).toBeUndefined();
     const [flag, header] = made.flagsFor(many[0]);

@@ -29,6 +29,17 @@ final class CompilerCacheTests: CacheTestCase {
         }
     }
 
+    /// The rewriter finds the recursion, which the compiler of the program that runs would accept.
+    func testAProgramThatTheRewriterRejectsIsNotCompiled() throws {
+        let recursive = """
+            float descend(float x) { return x > 0 ? descend(x - 1) : x; }
+            kernel void f(device float *y) { y[0] = descend(y[0]); }
+            """
+        try withSetting("cache", folder) {
+            XCTAssertEqual(try compiles { XCTAssertThrowsError(try KernelLibrary(recursive)) }, 0)
+        }
+    }
+
     func testADamagedFileIsDiscardedAndBuiltAgain() throws {
         try withSetting("cache", folder) {
             for (number, damage) in [(5, "flipped"), (6, "truncated"), (7, "empty")] {

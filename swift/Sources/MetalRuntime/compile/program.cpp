@@ -95,8 +95,8 @@ bool MetalProgram::compile(Build build, std::string &message) {
   // The two compilations run in parallel: the first build of a small program together with its check.
   std::string problem;
   std::thread first;
-  if (is_whole()) first = std::thread([&] { part_file(0, build, problem); });
   std::vector<Diagnostic> diagnostics = rewritten->diagnostics;
+  if (is_whole() && !has_errors(diagnostics)) first = std::thread([&] { part_file(0, build, problem); });
   bool is_reproducible = true; // a compiler that ran out of time or memory may succeed the next time
   if (setting_flag(Setting::strict)) {
     std::vector<Diagnostic> recursion;
