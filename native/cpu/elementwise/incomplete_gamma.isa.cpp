@@ -96,25 +96,33 @@ inline double log_gamma(double a) {
 constexpr int part_elements = 64;
 using GammaNumbers = double[part_elements];
 
-// Sets `sums` to the integrals at x, or at 1 for smaller x.
+// e^t - 1 for |t| < 100, by Taylor's series for |r| ≤ ln 2/2. Its error is below 2^-32 e^t. The exponents of an
+// integral, which are from -depth to 0, are off by less where they are near 0.
+inline double rough_expm1(double t) {
+  const double n = to_whole(t * float64::log2_e), r = float64::reduced_by_ln2(t, n);
+  const double p = polynomial(r, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5);
+  const double power = float64::power_of_two(int32_t(n));
+  return fused(power, fused(p * r, r, r), power - 1.0);
+}
+
+// Sets `sums` to the integrals at x ≥ 1.
 [[gnu::flatten]] inline void integrate(const GammaRule &rule, const GammaNumbers &a, const GammaNumbers &x,
                                        GammaNumbers &sums) {
-  GammaNumbers steps, places;
+  GammaNumbers steps;
   for (int i = 0; i < part_elements; i++) {
-    places[i] = x[i] < 1 ? 1 : x[i];
-    steps[i] = step_of_integral(a[i], places[i], rule.depth);
+    steps[i] = step_of_integral(a[i], x[i], rule.depth);
     sums[i] = 0;
   }
   for (int point = 0; point < rule.points; point++)
     for (int i = 0; i < part_elements; i++) {
       const double t = steps[i] * rule.at[point];
-      const float h = float(a[i] * t - places[i] * expm1(t)); // from -depth to 0: its rounding costs little
+      const float h = float(a[i] * t - x[i] * rough_expm1(t)); // from -depth to 0: its rounding costs little
       sums[i] += double(exp(h)) * rule.weight[point];
     }
   for (int i = 0; i < part_elements; i++) sums[i] *= std::fabs(steps[i]);
 }
 
-// Sets `sums` to Σ (-x)ⁿ/(n! (a + n)) from n = 1 on, at x, or at 1 for larger x.
+// Sets `sums` to Σ (-x)ⁿ/(n! (a + n)) from n = 1 on, for x < 1.
 inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, GammaNumbers &sums) {
   constexpr int terms = 12;
   GammaNumbers factors;
@@ -124,41 +132,61 @@ inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, Gamma
   }
   for (int n = 1; n <= terms; n++)
     for (int i = 0; i < part_elements; i++) {
-      factors[i] *= (x[i] < 1 ? x[i] : 1) * (-1.0 / n);
+      factors[i] *= x[i] * (-1.0 / n);
       sums[i] += factors[i] / (a[i] + n);
     }
 }
 
-[[gnu::flatten]] inline void share_part(const GammaRule &rule, bool is_upper, const GammaNumbers &a,
-                                        const GammaNumbers &x, GammaNumbers &out) {
-  GammaNumbers integrals, series;
-  integrate(rule, a, x, integrals);
-  add_power_series(a, x, series);
+// Elements on one side of x = 1, which are computed together once there are `part_elements`, and their places in the
+// result.
+struct GammaSide {
+  GammaNumbers a, x, values;
+  int64_t places[part_elements];
+  int count = 0;
+};
+
+[[gnu::flatten]] inline void compute_near(const GammaRule &, bool is_upper, GammaSide &side) {
+  add_power_series(side.a, side.x, side.values);
   for (int i = 0; i < part_elements; i++) {
-    const double place = x[i] < 1 ? 1 : x[i], logarithm = log(x[i]), of_gamma = log_gamma(a[i]);
-    const double e = (place - a[i]) / a[i];
-    const double of_far = a[i] * (log1p(e) - e) - stirling_series(1 / a[i]) + 0.5 * log(a[i] / two_pi);
-    const double density = exp(a[i] < 10 ? a[i] * logarithm - place - of_gamma : of_far);
-    const double side = density * integrals[i];
-    const double lower = exp(a[i] * logarithm - of_gamma - log(a[i])) * (a[i] * series[i] + 1);
-    const double large = (x[i] >= a[i]) == is_upper ? side : 1 - side, small = is_upper ? 1 - lower : lower;
-    out[i] = x[i] < 1 ? small : large;
+    const double a = side.a[i], of_gamma = log_gamma(a);
+    const double lower = exp(a * log(side.x[i]) - of_gamma - log(a)) * (a * side.values[i] + 1);
+    side.values[i] = is_upper ? 1 - lower : lower;
+  }
+}
+
+[[gnu::flatten]] inline void compute_far(const GammaRule &rule, bool is_upper, GammaSide &side) {
+  integrate(rule, side.a, side.x, side.values);
+  for (int i = 0; i < part_elements; i++) {
+    const double a = side.a[i], x = side.x[i], e = (x - a) / a;
+    const double of_far = a * (log1p(e) - e) - stirling_series(1 / a) + 0.5 * log(a / two_pi);
+    const double density = exp(a < 10 ? a * log(x) - x - log_gamma(a) : of_far), part = density * side.values[i];
+    side.values[i] = (x >= a) == is_upper ? part : 1 - part;
   }
 }
 
 void shares(const GammaRule &rule, bool is_upper, const float *a, const float *x, float *out, int64_t count) {
-  GammaNumbers shapes, places, values;
-  for (int64_t start = 0; start < count; start += part_elements) {
-    const int length = int(std::min<int64_t>(part_elements, count - start));
-    for (int i = 0; i < part_elements; i++) {
-      const double shape = i < length ? a[start + i] : 1, place = i < length ? x[start + i] : 1;
-      shapes[i] = is_regular(shape, place) ? shape : 1;
-      places[i] = is_regular(shape, place) ? place : 1;
+  GammaSide near{}, far{};
+  std::fill_n(near.a, part_elements, 1.0), std::fill_n(near.x, part_elements, 0.5); // unused elements are regular too
+  std::fill_n(far.a, part_elements, 1.0), std::fill_n(far.x, part_elements, 1.0);
+  const auto finish = [&](GammaSide &side) {
+    (&side == &near ? compute_near : compute_far)(rule, is_upper, side);
+    for (int i = 0; i < side.count; i++) {
+      const int64_t place = side.places[i];
+      out[place] = float(with_limits(side.values[i], a[place], x[place], is_upper));
     }
-    share_part(rule, is_upper, shapes, places, values);
-    for (int i = 0; i < length; i++)
-      out[start + i] = float(with_limits(values[i], a[start + i], x[start + i], is_upper));
+    side.count = 0;
+  };
+  for (int64_t i = 0; i < count; i++) {
+    if (!is_regular(a[i], x[i])) {
+      out[i] = float(with_limits(0, a[i], x[i], is_upper));
+      continue;
+    }
+    GammaSide &side = x[i] < 1 ? near : far;
+    side.a[side.count] = a[i], side.x[side.count] = x[i], side.places[side.count++] = i;
+    if (side.count == part_elements) finish(side);
   }
+  if (near.count > 0) finish(near);
+  if (far.count > 0) finish(far);
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "loop.h"
 
 #include "../copy/copy.h"
+#include "../creation/creation.h"
 #include "../parallel.h"
 #include "../pieces.h"
 #include "runs.h"
@@ -30,6 +31,15 @@ template <class Use> void with_size(int64_t size, Use &&use) {
   case 4: return use(uint32_t{});
   default: return use(uint64_t{});
   }
+}
+
+// Repeats an element, in whole cache lines: loads of vectors wait for narrower stores to the same bytes.
+void repeat(const char *from, int64_t size, int64_t count, char *buffer) {
+  constexpr int64_t line = 64;
+  uint64_t bits = 0;
+  std::memcpy(&bits, from, static_cast<size_t>(size));
+  const int64_t lines = (count * size + line - 1) / line;
+  creations().fill[index_of_size(size)](buffer, bits, lines * (line / size), 1);
 }
 
 } // namespace
@@ -149,20 +159,20 @@ void Loop::run_by_runs(const PlacedRow &row, const View *views, int64_t begin, i
     if (views[i].layout == Layout::constant) gather(views[i], 0, tile, buffers[i]);
     is_tiled = is_tiled || (views[i].layout != Layout::dense && operand_[i].strides[inner] == 0);
   }
-  for (int64_t start = begin; start < end;) {
-    const int64_t column = start % shape_[inner], length = std::min(end - start, shape_[inner] - column);
+  int64_t column = begin % shape_[inner], run = begin / shape_[inner];
+  for (int64_t start = begin; start < end; run++, column = 0) {
+    const int64_t length = std::min(end - start, shape_[inner] - column);
     for (int i = 0; i < last; i++) {
       if (views[i].layout != Layout::strided) continue;
-      int64_t place = column * operand_[i].strides[inner], number = start / shape_[inner];
-      for (int axis = inner - 1; axis >= 0; axis--) {
-        place += (axis == 0 ? number : number % shape_[axis]) * operand_[i].strides[axis];
-        if (axis > 0) number /= shape_[axis];
+      int64_t place = column * operand_[i].strides[inner], number = run;
+      for (int axis = inner - 1; axis > 0; axis--) {
+        place += number % shape_[axis] * operand_[i].strides[axis];
+        number /= shape_[axis];
       }
+      place += number * operand_[i].strides[0];
       runs[i] = views[i].first() + place * views[i].size();
       if (operand_[i].strides[inner] == 1 || filled[i] == runs[i]) continue;
-      with_size(views[i].size(), [&](auto element) {
-        copy_strided<decltype(element)>(runs[i], 0, buffers[i], std::min(tile, shape_[inner]));
-      });
+      repeat(runs[i], views[i].size(), std::min(tile, shape_[inner]), buffers[i]);
       filled[i] = runs[i];
     }
     const int64_t most = is_tiled ? tile : length;

@@ -54,25 +54,6 @@ inline float erfc(float x) {
   return x < 0.0f ? fused(tail, -lowered<float>, 2.0f) : tail * lowered<float>;
 }
 
-// ---------------------------------------------------------------- erfinv
-
-// Halley's method from an initial value within 0.3 %. Above ½ the steps use erfc, which avoids cancellation. Source of
-// the initial value: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
-inline double erfinv(double x) {
-  double a = std::fabs(x);
-  if (!(a < 1.0)) return a == 1.0 ? x * __builtin_inf() : __builtin_nan("");
-  constexpr double half_root_of_pi = 0.886226925452758013649, bend = 0.147;
-  constexpr double first = 2.0 / (3.14159265358979323846 * bend);
-  double l = log1p(-a * a), middle = first + 0.5 * l;
-  double y = a < 0.1 ? a * half_root_of_pi : std::sqrt(std::sqrt(middle * middle - l / bend) - middle);
-  for (int step = 0; step < 3; step++) {
-    double off = a < 0.5 ? float64::error_function(y) - a : (1.0 - a) - erfc(y);
-    double newton = off * half_root_of_pi * exp(y * y);
-    y -= newton / (1.0 + y * newton);
-  }
-  return std::copysign(y, x);
-}
-
 // ---------------------------------------------------------------- functions that C++ and Metal share
 
 // a² minus its rounded value `square`. For float64, see wide_functions.h.
@@ -88,3 +69,20 @@ inline double log2_of_e(double) { return 1.44269504088896340736; }
 } // namespace orchard::ORCHARD_ISA
 
 #include "../../../kernels/formulas/special.h"
+
+namespace orchard::ORCHARD_ISA {
+
+// erf⁻¹(x) = Φ⁻¹((1 + x)/2)/√2 by ndtri's rational functions, then a step of Halley's method, which removes most of
+// their rounding errors. x/2 is exact, and so is (1 - |x|)/2 in the tails. From ½ on, the step uses erfc, which avoids
+// cancellation.
+inline double erfinv(double x) {
+  constexpr double root_of_half = 0.707106781186547524401, half_root_of_pi = 0.886226925452758013649;
+  double a = std::fabs(x), share = 0.5 * (1.0 - a), r = std::sqrt(-log(share));
+  double tail = r <= 5.0 ? ndtri_near(r - 1.6) : ndtri_far(at_most(r, 7.0) - 5.0);
+  double y = root_of_half * (a <= 0.85 ? ndtri_middle(0.5 * a) : tail);
+  double off = a < 0.5 ? float64::error_function(y) - a : (1.0 - a) - erfc(y);
+  double newton = off * half_root_of_pi * exp(y * y), better = y - newton / (1.0 + y * newton);
+  return std::copysign(share == 0.0 ? __builtin_inf() : better, x);
+}
+
+} // namespace orchard::ORCHARD_ISA

@@ -1,6 +1,6 @@
 // Eigenvalues and eigenvectors of any square matrix. All is computed in float64.
 #include "complex_reflection.h"
-#include "real_schur.h"
+#include "schur.h"
 
 using namespace orchard;
 
@@ -9,37 +9,43 @@ namespace {
 using Number = Complex<double>;
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
+inline double size_of(double x) { return std::abs(x); }
+inline double largest_part(double x) { return std::abs(x); }
+inline double largest_part(Number x) { return std::max(std::abs(x.re), std::abs(x.im)); }
+
 // Returns the power of two with the exponent of the largest element, or 1 for a zero matrix.
-double scale_of(const Number *a, int64_t count) {
+template <class E> double scale_of(const E *a, int64_t count) {
   double largest = 0;
-  for (int64_t i = 0; i < count; i++) largest = std::max({largest, std::abs(a[i].re), std::abs(a[i].im)});
+  for (int64_t i = 0; i < count; i++) largest = std::max(largest, largest_part(a[i]));
   return largest == 0 ? 1 : std::ldexp(1.0, std::max(std::ilogb(largest), -1020));
 }
 
+inline double square_of(double x) { return x * x; }
+inline double square_of(Number x) { return x.re * x.re + x.im * x.im; }
+
 // Scales A to D⁻¹ A D by powers of two, until the norms of row i and column i are similar for every i. Source: B. N.
-// Parlett, C. Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors", 1969.
-void balance(Number *a, double *scales, int64_t n) {
+// Parlett, C. Reinsch, "Balancing a matrix for calculation of eigenvalues and eigenvectors", 1969. The norms are
+// Euclidean and include the diagonal, without which eigenvectors of Hessenberg matrices lose digits: R. James, J.
+// Langou, B. Lowery, "On matrix balancing and eigenvector computation", 2014.
+template <class E> void balance(E *a, double *scales, int64_t n, int64_t stride) {
   std::fill_n(scales, n, 1.0);
   for (bool is_done = false; !is_done;) {
     is_done = true;
     for (int64_t i = 0; i < n; i++) {
       double row = 0, column = 0, factor = 1;
-      for (int64_t j = 0; j < n; j++) {
-        if (j == i) continue;
-        row += size_of(a[i * n + j]);
-        column += size_of(a[j * n + i]);
-      }
+      for (int64_t j = 0; j < n; j++) row += square_of(a[i * stride + j]), column += square_of(a[j * stride + i]);
+      row = std::sqrt(row), column = std::sqrt(column);
       if (row == 0 || column == 0) continue;
       const double before = row + column;
-      for (; column < row / 2; column *= 4) factor *= 2;
-      for (; column >= row * 2; column /= 4) factor /= 2;
-      if ((column + row) / factor >= 0.95 * before) continue;
+      for (; column < row / 2; column *= 2, row /= 2) factor *= 2;
+      for (; column >= row * 2; column /= 2, row *= 2) factor /= 2;
+      if (column + row >= 0.95 * before) continue;
       if (!(scales[i] * factor > 1e-100 && scales[i] * factor < 1e100)) continue;
       is_done = false;
       scales[i] *= factor;
       for (int64_t j = 0; j < n; j++) {
-        a[i * n + j] = a[i * n + j] * (1 / factor);
-        a[j * n + i] = a[j * n + i] * factor;
+        a[i * stride + j] = a[i * stride + j] * (1 / factor);
+        a[j * stride + i] = a[j * stride + i] * factor;
       }
     }
   }
@@ -54,19 +60,19 @@ void reflect_columns(const Number *v, double tau, Number *a, int64_t n, int64_t 
   }
 }
 
-// A = Q H Qᴴ, where H is 0 below the first diagonal under the main one. Q is formed from the right, so that its first
-// column stays e₁. `work` has 2 n elements.
+// A = Q H Qᴴ, where H is 0 below the first diagonal under the main one. Q, unless it is null, is formed from the right,
+// so that its first column stays e₁. `work` has 2 n elements.
 void to_hessenberg(Number *a, Number *q, int64_t n, Number *work) {
   Number *v = work, *row = work + n;
-  std::fill_n(q, n * n, Number{0, 0});
-  for (int64_t i = 0; i < n; i++) q[i * n + i] = {1, 0};
+  if (q) std::fill_n(q, n * n, Number{0, 0});
+  for (int64_t i = 0; q && i < n; i++) q[i * n + i] = {1, 0};
   for (int64_t k = 0; k + 2 < n; k++) {
     const int64_t first = k + 1;
     for (int64_t i = first; i < n; i++) v[i] = a[i * n + k];
     const ComplexReflection<double> found = reflect(v + first, n - first);
     reflect_rows(v + first, found.tau, a + first * n + first, n - first, n - first, n, row);
     reflect_columns(v, found.tau, a, n, first);
-    reflect_columns(v, found.tau, q, n, first);
+    if (q) reflect_columns(v, found.tau, q, n, first);
     a[first * n + k] = found.beta;
     for (int64_t i = first + 1; i < n; i++) a[i * n + k] = {0, 0};
   }
@@ -125,8 +131,8 @@ Number shift_of(const Number *h, int64_t n, int64_t last, int iteration) {
   return size_of(divisor) == 0 ? row[last] : row[last] - product / divisor;
 }
 
-// Makes a Hessenberg matrix upper triangular by unitary rotations, which also multiply Q. Returns whether the iteration
-// converged. `rotations` has room for n.
+// Makes a Hessenberg matrix upper triangular by unitary rotations, which also multiply Q. If Q is null, only the
+// eigenvalues are valid. Returns whether the iteration converged. `rotations` has room for n.
 bool complex_schur(Number *h, Number *q, int64_t n, Rotation *rotations) {
   int iteration = 0;
   for (int64_t last = n - 1; last > 0;) {
@@ -146,28 +152,25 @@ bool complex_schur(Number *h, Number *q, int64_t n, Rotation *rotations) {
     for (int64_t k = first; k <= last; k++) h[k * (n + 1)] = h[k * (n + 1)] - shift;
     for (int64_t k = first; k < last; k++) {
       rotations[k] = Rotation(h[k * (n + 1)], h[(k + 1) * n + k]);
-      rotations[k].rows(h + k * n, n, k, n);
+      rotations[k].rows(h + k * n, n, k, q ? n : last + 1);
       h[(k + 1) * n + k] = {0, 0};
     }
-    for (int64_t i = 0; i <= last; i++) rotate_row(h + i * n, rotations, std::max(first, i - 1), last);
-    for (int64_t i = 0; i < n; i++) rotate_row(q + i * n, rotations, first, last);
+    for (int64_t i = q ? 0 : first; i <= last; i++) rotate_row(h + i * n, rotations, std::max(first, i - 1), last);
+    for (int64_t i = 0; q && i < n; i++) rotate_row(q + i * n, rotations, first, last);
     for (int64_t k = first; k <= last; k++) h[k * (n + 1)] = h[k * (n + 1)] + shift;
   }
   return true;
 }
 
-// Computes the Schur form of a real Hessenberg matrix, then makes its 2 x 2 blocks triangular by complex rotations. The
-// eigenvalues of a block are conjugates; the one with a positive imaginary part comes first. Returns whether the
-// iteration converged. `work` has 2 n² + 2 n elements.
-bool real_matrix_schur(Number *h, Number *q, int64_t n, double *work) {
-  double *t = work, *v = t + n * n, *re = v + n * n, *im = re + n;
-  for (int64_t i = 0; i < n * n; i++) t[i] = h[i].re, v[i] = q[i].re;
-  if (!RealSchur{t, v, re, im, n}.run()) return false;
+// Stores the Schur form of a real matrix, whose 2 x 2 blocks become triangular by complex rotations. The eigenvalues of
+// a block are conjugates; the one with a positive imaginary part comes first.
+void make_triangular(const RealProblem &problem, const double *re, const double *im, Number *h, Number *q) {
+  const auto [t, v, n, stride] = problem;
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j < n; j++) {
       const bool is_stored = j >= i || (j == i - 1 && im[j] > 0);
-      h[i * n + j] = {is_stored ? t[i * n + j] : 0, 0};
-      q[i * n + j] = {v[i * n + j], 0};
+      h[i * n + j] = {is_stored ? t[i * stride + j] : 0, 0};
+      q[i * n + j] = {v[i * stride + j], 0};
     }
   for (int64_t k = 0; k + 1 < n; k++) {
     if (!(im[k] > 0)) continue;
@@ -179,7 +182,6 @@ bool real_matrix_schur(Number *h, Number *q, int64_t n, double *work) {
     rotation.columns(q + k, n, n);
   }
   for (int64_t k = 0; k < n; k++) h[k * (n + 1)] = {re[k], im[k]};
-  return true;
 }
 
 // Solves (T − T[k, k]) x = 0 with x[k] = 1. Equal eigenvalues are treated as if they differed by a rounding error. x is
@@ -215,29 +217,52 @@ void normalize(Number *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) x[i] = x[i] * factor;
 }
 
-// The matrix whose eigenvalues and eigenvectors are computed, and memory for them. The vectors are columns of `found`.
+// A matrix whose eigenvalues and eigenvectors are computed, and memory for them. The vectors are columns of `found`.
 struct Problem {
-  int64_t n;
+  int64_t n, stride;
   bool is_complex;
   Number *a, *q, *found, *values, *work;
-  double *scales, *real; // `real` has room for n rotations, and for a real Schur form
+  double *scales, *real; // `real` has room for n rotations, or for a real matrix and Q
 
-  static int64_t elements(int64_t n) { return scratch_product({n, 8 * n + 14}); }
-  Problem(int64_t n, bool is_complex, double *memory) : n(n), is_complex(is_complex) {
-    a = reinterpret_cast<Number *>(memory), q = a + n * n, found = q + n * n, values = found + n * n, work = values + n;
-    scales = reinterpret_cast<double *>(work + 2 * n), real = scales + n;
+  static int64_t elements(int64_t n) {
+    const int64_t stride = RealProblem::stride_of(n);
+    return scratch_product({n, 6 * n + 7}) + scratch_product({stride, 2 * n + 10});
   }
+  Problem(int64_t n, bool is_complex, double *memory)
+      : n(n), stride(RealProblem::stride_of(n)), is_complex(is_complex), a(reinterpret_cast<Number *>(memory)),
+        q(a + n * n), found(q + n * n), values(found + n * n), work(values + n),
+        scales(reinterpret_cast<double *>(work + 2 * n)), real(scales + n) {}
 
-  bool solve(bool vectors) {
+  template <class T> bool solve_complex(const T *given, bool vectors) {
+    for (int64_t i = 0; i < n * n; i++) a[i] = {given[2 * i], given[2 * i + 1]};
     const double scale = scale_of(a, n * n);
     for (int64_t i = 0; i < n * n; i++) a[i] = a[i] * (1 / scale);
-    balance(a, scales, n);
-    to_hessenberg(a, q, n, work);
-    const bool is_solved =
-        is_complex ? complex_schur(a, q, n, reinterpret_cast<Rotation *>(real)) : real_matrix_schur(a, q, n, real);
+    balance(a, scales, n, n);
+    to_hessenberg(a, vectors ? q : nullptr, n, work);
+    const bool is_solved = complex_schur(a, vectors ? q : nullptr, n, reinterpret_cast<Rotation *>(real));
     for (int64_t k = 0; k < n; k++) values[k] = a[k * (n + 1)] * scale;
     if (is_solved && vectors) find_vectors();
     return is_solved;
+  }
+
+  template <class T> bool solve_real(const T *given, bool vectors) {
+    const int64_t square = n * stride;
+    double *re = real + 2 * square, *im = re + stride, *rest = im + stride;
+    const RealProblem problem = {real, vectors ? real + square : nullptr, n, stride};
+    for (int64_t i = 0; i < n; i++) {
+      std::copy_n(given + i * n, n, problem.a + i * stride);
+      std::fill_n(problem.a + i * stride + n, stride - n, 0.0);
+    }
+    const double scale = scale_of(problem.a, square);
+    for (int64_t i = 0; i < square; i++) problem.a[i] *= 1 / scale;
+    balance(problem.a, scales, n, stride);
+    schur_kernels().to_hessenberg(problem, rest);
+    const bool is_solved = schur_kernels().to_schur(problem, re, im);
+    for (int64_t k = 0; k < n; k++) values[k] = Number{re[k], im[k]} * scale;
+    if (!is_solved || !vectors) return is_solved;
+    make_triangular(problem, re, im, a, q);
+    find_vectors();
+    return true;
   }
 
 private:
@@ -276,10 +301,13 @@ template <class T> void store(const Number *from, T *to, int64_t count) {
 
 // Info is 1 if an element is not finite, and 2 if the iteration did not converge; results are NaN then.
 template <class T> int32_t solve_one(const T *a, T *values, T *vectors, Problem problem) {
-  const int64_t n = problem.n, parts = problem.is_complex ? 2 : 1;
-  int32_t info = are_finite(a, n * n * parts) ? 0 : 1;
-  for (int64_t i = 0; i < n * n; i++) problem.a[i] = {a[i * parts], problem.is_complex ? a[i * parts + 1] : T(0)};
-  if (info == 0 && !problem.solve(vectors != nullptr)) info = 2;
+  const int64_t n = problem.n;
+  int32_t info = are_finite(a, n * n * (problem.is_complex ? 2 : 1)) ? 0 : 1;
+  const auto solve = [&] {
+    return problem.is_complex ? problem.solve_complex(a, vectors != nullptr)
+                              : problem.solve_real(a, vectors != nullptr);
+  };
+  if (info == 0 && !solve()) info = 2;
   if (info != 0) {
     std::fill_n(values, 2 * n, std::numeric_limits<T>::quiet_NaN());
     if (vectors) std::fill_n(vectors, 2 * n * n, std::numeric_limits<T>::quiet_NaN());
@@ -301,7 +329,8 @@ void eig(const ComplexEigBlock &block, Operands operands) {
     if (batch == 0) return;
     for_each_matrix<double>(batch, 100 * n * n * n, Problem::elements(n), [&](int64_t at, double *memory) {
       T *found = vectors ? vectors + at * 2 * n * n : nullptr;
-      info[at] = solve_one(a + at * n * n * parts, values + at * 2 * n, found, {n, block.complex, memory});
+      const T *matrix = a + at * n * n * parts;
+      info[at] = solve_one(matrix, values + at * 2 * n, found, {n, block.complex, memory});
     });
   });
 }

@@ -2,26 +2,27 @@
 // 1976, after J. G. F. Francis, "The QR transformation", 1961.
 #pragma once
 
+#include "schur.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
-namespace orchard {
+namespace orchard::ORCHARD_ISA {
 
-// Replaces the Hessenberg matrix `h` of n rows by its Schur form, multiplies `v` by the same transformations, and
-// stores the eigenvalues. Blocks of 2 x 2 remain for pairs of conjugates. The one with a positive imaginary part is
-// first.
+// See `to_schur` of schur.h. Without Q, only the rows and columns of the block that is iterated are transformed.
 struct RealSchur {
   double *h, *v, *re, *im;
-  int64_t n;
+  int64_t n, stride;
 
-  RealSchur(double *h, double *v, double *re, double *im, int64_t n) : h(h), v(v), re(re), im(im), n(n) {}
+  RealSchur(const RealProblem &problem, double *re, double *im)
+      : h(problem.a), v(problem.q), re(re), im(im), n(problem.n), stride(problem.stride) {}
 
   // Returns whether the iteration converged.
   bool run() {
     for (int64_t i = 0; i < n; i++)
-      for (int64_t j = std::max<int64_t>(i - 1, 0); j < n; j++) norm_ += std::abs(h[i * n + j]);
+      for (int64_t j = std::max<int64_t>(i - 1, 0); j < n; j++) norm_ += std::abs(at(i, j));
     int iteration = 0;
     for (int64_t last = n - 1; last >= 0;) {
       const int64_t first = start_of_block(last);
@@ -44,7 +45,7 @@ private:
   double norm_ = 0, shift_ = 0;
   static constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-  double &at(int64_t i, int64_t j) { return h[i * n + j]; }
+  double &at(int64_t i, int64_t j) { return h[i * stride + j]; }
 
   // Returns the first row of the block that ends with row `last`: a small element below the diagonal precedes it.
   int64_t start_of_block(int64_t last) {
@@ -80,9 +81,10 @@ private:
       x = q * old + p * y;
       y = q * y - p * old;
     };
+    if (!v) return;
     for (int64_t j = k; j < n; j++) rotate(at(k, j), at(last, j));
     for (int64_t i = 0; i <= last; i++) rotate(at(i, k), at(i, last));
-    for (int64_t i = 0; i < n; i++) rotate(v[i * n + k], v[i * n + last]);
+    for (int64_t i = 0; i < n; i++) rotate(v[i * stride + k], v[i * stride + last]);
   }
 
   // These determine the sum and the product of the shifts: the last two diagonal elements, and the product of the
@@ -134,33 +136,64 @@ private:
       if (length == 0) continue;
       if (k != start) at(k, k - 1) = -length * size;
       else if (first != start) at(k, k - 1) = -at(k, k - 1);
-      reflect(k, last, is_last, {p, q, r}, length);
+      reflect(k, first, last, {p, q, r}, length);
     }
   }
 
+  // The first column of a reflection of three rows, or of two at the end.
   struct Triple {
     double p, q, r;
   };
 
-  // Applies a reflection of three rows, or of two at the end, from both sides.
-  void reflect(int64_t k, int64_t last, bool is_last, const Triple &vector, double length) {
+  // Applies a reflection from both sides: x − (1, q, r) (x₀ + q x₁ + r x₂) (x, y, z)ᵀ.
+  void reflect(int64_t k, int64_t first, int64_t last, const Triple &vector, double length) {
     const double p = vector.p + length, x = p / length, y = vector.q / length, z = vector.r / length;
     const double q = vector.q / p, r = vector.r / p;
-    for (int64_t j = k; j < n; j++) {
-      const double sum = at(k, j) + q * at(k + 1, j) + (is_last ? 0 : r * at(k + 2, j));
-      at(k, j) -= sum * x;
-      at(k + 1, j) -= sum * y;
-      if (!is_last) at(k + 2, j) -= sum * z;
+    const int64_t end = v ? n : last + 1, begin = v ? 0 : first, below = std::min(last, k + 3) + 1;
+    if (k == last - 1) {
+      from_left(&at(k, k), end - k, q, x, y);
+      from_right(&at(begin, k), below - begin, q, x, y);
+      if (v) from_right(v + k, n, q, x, y);
+      return;
     }
-    const auto from_right = [&](double *row) {
-      const double sum = x * row[k] + y * row[k + 1] + (is_last ? 0 : z * row[k + 2]);
-      row[k] -= sum;
-      row[k + 1] -= sum * q;
-      if (!is_last) row[k + 2] -= sum * r;
-    };
-    for (int64_t i = 0; i <= std::min(last, k + 3); i++) from_right(h + i * n);
-    for (int64_t i = 0; i < n; i++) from_right(v + i * n);
+    from_left(&at(k, k), end - k, {x, y, z}, q, r);
+    from_right(&at(begin, k), below - begin, {x, y, z}, q, r);
+    if (v) from_right(v + k, n, {x, y, z}, q, r);
+  }
+
+  void from_left(double *row, int64_t count, const Triple &scale, double q, double r) const {
+    double *__restrict a = row, *__restrict b = row + stride, *__restrict c = row + 2 * stride;
+    const double x = scale.p, y = scale.q, z = scale.r;
+    for (int64_t j = 0; j < count; j++) {
+      const double sum = a[j] + q * b[j] + r * c[j];
+      a[j] -= sum * x;
+      b[j] -= sum * y;
+      c[j] -= sum * z;
+    }
+  }
+  void from_left(double *row, int64_t count, double q, double x, double y) const {
+    double *__restrict a = row, *__restrict b = row + stride;
+    for (int64_t j = 0; j < count; j++) {
+      const double sum = a[j] + q * b[j];
+      a[j] -= sum * x;
+      b[j] -= sum * y;
+    }
+  }
+  void from_right(double *row, int64_t count, const Triple &scale, double q, double r) const {
+    for (int64_t i = 0; i < count; i++, row += stride) {
+      const double sum = scale.p * row[0] + scale.q * row[1] + scale.r * row[2];
+      row[0] -= sum;
+      row[1] -= sum * q;
+      row[2] -= sum * r;
+    }
+  }
+  void from_right(double *row, int64_t count, double q, double x, double y) const {
+    for (int64_t i = 0; i < count; i++, row += stride) {
+      const double sum = x * row[0] + y * row[1];
+      row[0] -= sum;
+      row[1] -= sum * q;
+    }
   }
 };
 
-} // namespace orchard
+} // namespace orchard::ORCHARD_ISA

@@ -15,7 +15,18 @@ struct MatmulKernels {
 // order.
 struct MatrixVectorKernels {
   void (*multiply[dtype_count])(const MatrixProduct &product);
+  // Computes the dot products of a batch with the indices from `begin` to `end`; see `is_batch_of_dots`. float64 and
+  // float32 only.
+  void (*dots[2])(const BatchedProduct &batch, int64_t begin, int64_t end);
 };
+
+// Returns whether a batch is a column of short dot products of adjacent numbers.
+inline bool is_batch_of_dots(const BatchedProduct &batch) {
+  const MatrixProduct &first = batch.first;
+  return batch.batch.rank == 1 && first.dtype <= DType::float32 && first.m == 1 && first.n == 1 && first.k > 0 &&
+         first.k <= tuning::matmul::vector_chunk && first.a.column_stride == 1 && first.b.row_stride == 1 &&
+         first.alpha == 1 && !first.has_input() && !first.epilogue;
+}
 
 inline bool is_matrix_times_vector(const MatrixProduct &product) {
   return product.n == 1 && product.k > 0 && (product.a.column_stride == 1 || product.a.row_stride == 1);

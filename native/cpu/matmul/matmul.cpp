@@ -63,6 +63,13 @@ void check_factors(const MatrixProduct &product) {
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected whole numbers as alpha and beta of an integer product");
 }
 
+void multiply_dots(const BatchedProduct &batch) {
+  const auto dots = matrix_vector_kernels().dots[static_cast<int>(batch.first.dtype)];
+  const double operations = batch.first.operations() + operations_of_short_dot;
+  parallel_for(batch.count(), static_cast<int64_t>(std::ceil(dot_operations_of_task / operations)),
+               [&](int64_t begin, int64_t end) { dots(batch, begin, end); });
+}
+
 // Rewrites a row times a matrix as a matrix times a column. Returns whether the matrix-vector kernels can compute the
 // product.
 bool is_vector_product(BatchedProduct &batch) {
@@ -84,6 +91,7 @@ void multiply_batch(BatchedProduct &batch) {
   check_factors(first);
   if (batch.count() == 0 || first.m == 0 || first.n == 0) return;
   batch.simplify();
+  if (is_batch_of_dots(batch)) return multiply_dots(batch);
   if (is_vector_product(batch)) kernel = matrix_vector_kernels().multiply[static_cast<int>(first.dtype)];
   else if (Multiply pairs = pair_product(first)) kernel = pairs, tile = rows_of_tiled_task, speed = tiled_speed;
   else if (const Blas *library = blas_for(batch)) return multiply_by_blas(*library, batch);

@@ -75,6 +75,7 @@ constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; //
 constexpr int64_t least_depth_of_dots = 128, least_numbers_of_dots = 1 << 13;
 constexpr int64_t dot_depth = 512;             // numbers of a row or column in a block, in the L1 cache
 constexpr double dot_operations_of_task = 2e5; // 10 µs if b is read from memory
+constexpr double operations_of_short_dot = 32; // that the sum over the lanes of a dot product takes
 
 // Long sums of a small result, whose k is divided into parts.
 constexpr double least_operations_of_split = 4e6, operations_of_part = 1e6;

@@ -66,6 +66,30 @@ template <class T> void add_four_columns(const T *const *a, const T *x, T *sums,
     for (int p = 0; p < 4; p++) sums[i] += a[p][i] * x[p];
 }
 
+// sums[r][lane] = Σ a[r][i] x[r][i] over i ≡ lane; without `has_rows`, all rows have the same x.
+template <int count, bool has_rows, class T>
+inline void add_products(const T *a, int64_t stride, int64_t length, const T *x, int64_t x_stride,
+                         Vector<T> (&sums)[count]) {
+  for (Vector<T> &sum : sums) sum = Vector<T>{};
+  int64_t i = 0;
+  for (; i + lanes<T> <= length; i += lanes<T>) {
+    const Vector<T> shared = load_vector(x + i);
+#pragma GCC unroll 16
+    for (int r = 0; r < count; r++) {
+      const Vector<T> factors = has_rows ? load_vector(x + r * x_stride + i) : shared;
+      sums[r] = multiply_add<T>(load_vector(a + r * stride + i), factors, sums[r]);
+    }
+  }
+  if (i == length) return;
+  const SomeLanes<T> rest(length - i);
+  const Vector<T> shared = rest.load(x + i);
+#pragma GCC unroll 16
+  for (int r = 0; r < count; r++) {
+    const Vector<T> factors = has_rows ? rest.load(x + r * x_stride + i) : shared;
+    sums[r] = multiply_add<T>(rest.load(a + r * stride + i), factors, sums[r]);
+  }
+}
+
 template <class S> class MatrixVector {
   using T = Accumulator<S>;
 
@@ -170,37 +194,20 @@ private:
     int64_t r = 0;
     for (; r + lanes<T> <= rows; r += lanes<T>) {
       Vector<T> square[lanes<T>];
-      add_products<lanes<T>>(a + r * stride, stride, length, x, square);
+      add_products<lanes<T>, false>(a + r * stride, stride, length, x, 0, square);
       store_vector<T>(sums_of_lanes<T>(square), sums + r);
     }
     if (r == rows) return;
     Vector<T> rest[lanes<T>] = {};
     for (int64_t at = r; at < rows; at++) {
       Vector<T> products[1];
-      add_products<1>(a + at * stride, stride, length, x, products);
+      add_products<1, false>(a + at * stride, stride, length, x, 0, products);
       rest[at - r] = products[0];
     }
     T numbers[lanes<T>];
     if (rows - r == 1) numbers[0] = sum_of_lanes<T>(rest[0]);
     else store_vector<T>(sums_of_lanes<T>(rest), numbers);
     std::copy_n(numbers, rows - r, sums + r);
-  }
-
-  // sums[r][lane] = Σ a[r][i] x[i] over i ≡ lane
-  template <int count>
-  static void add_products(const T *a, int64_t stride, int64_t length, const T *x, Vector<T> (&sums)[count]) {
-    for (Vector<T> &sum : sums) sum = Vector<T>{};
-    int64_t i = 0;
-    for (; i + lanes<T> <= length; i += lanes<T>) {
-      const Vector<T> factors = load_vector(x + i);
-#pragma GCC unroll 16
-      for (int r = 0; r < count; r++) sums[r] = multiply_add<T>(load_vector(a + r * stride + i), factors, sums[r]);
-    }
-    if (i == length) return;
-    const SomeLanes<T> rest(length - i);
-    const Vector<T> factors = rest.load(x + i);
-#pragma GCC unroll 16
-    for (int r = 0; r < count; r++) sums[r] = multiply_add<T>(rest.load(a + r * stride + i), factors, sums[r]);
   }
 
   void multiply_columns(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
@@ -250,6 +257,30 @@ template <class S> bool multiply_if_short(const MatrixProduct &p) {
   return false;
 }
 
+// Dot products of a batch, as many at a time as a vector has lanes, so that their sums over lanes are computed
+// together.
+template <class T> void dots(const BatchedProduct &batch, int64_t begin, int64_t end) {
+  const MatrixProduct &first = batch.first;
+  const auto stride = [&](MatmulOperand operand) { return batch.batch.strides[operand][0]; };
+  const int64_t a_stride = stride(matmul_a), b_stride = stride(matmul_b), out_stride = stride(matmul_out);
+  const T *a = element_of<T>(first.a, 0, 0), *b = element_of<T>(first.b, 0, 0);
+  T *out = reinterpret_cast<T *>(first.out.data);
+  for (int64_t at = begin; at < end; at += lanes<T>) {
+    const int64_t count = std::min<int64_t>(lanes<T>, end - at);
+    Vector<T> square[lanes<T>] = {};
+    if (count == lanes<T>)
+      add_products<lanes<T>, true>(a + at * a_stride, a_stride, first.k, b + at * b_stride, b_stride, square);
+    for (int64_t r = 0; count < lanes<T> && r < count; r++) {
+      Vector<T> products[1];
+      add_products<1, true>(a + (at + r) * a_stride, a_stride, first.k, b + (at + r) * b_stride, b_stride, products);
+      square[r] = products[0];
+    }
+    T sums[lanes<T>];
+    store_vector<T>(sums_of_lanes<T>(square), sums);
+    for (int64_t r = 0; r < count; r++) out[(at + r) * out_stride] = sums[r];
+  }
+}
+
 template <class S> void multiply(const MatrixProduct &product) {
   if (!multiply_if_short<S>(product)) MatrixVector<S>(product).run();
 }
@@ -258,6 +289,7 @@ template <class S> void multiply(const MatrixProduct &product) {
 
 extern const MatrixVectorKernels matrix_vector_kernels = {
     {multiply<double>, multiply<float>, multiply<Float16>, multiply<BFloat16>, multiply<int64_t>, multiply<int32_t>,
-     multiply<uint32_t>, multiply<int8_t>, multiply<uint8_t>, nullptr}};
+     multiply<uint32_t>, multiply<int8_t>, multiply<uint8_t>, nullptr},
+    {dots<double>, dots<float>}};
 
 } // namespace orchard::ORCHARD_ISA

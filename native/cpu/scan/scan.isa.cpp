@@ -33,7 +33,7 @@ template <class T> Result<T> stored(Carried<Compute<T>> value) {
   return store<Result<T>>(converted<Compute<Result<T>>>(value));
 }
 
-// Scans adjacent slices. If the number of slices is given as `count`, the carried values stay in registers.
+// Scans slices. If the number of slices is given as `count`, the carried values stay in registers.
 template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const SliceBatch &batch) {
   using Number = Carried<Compute<T>>;
   constexpr bool is_exclusive = code == Scan::exclusiveCumprod || code == Scan::shift;
@@ -57,8 +57,20 @@ template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(con
   }
 }
 
+// A few adjacent slices, as in the columns of a narrow matrix.
+template <Scan code, class T> void walk_adjacent(const SliceBatch &batch) {
+  switch (batch.slices) {
+  case 2: return walk<code, T, true, 2>(batch);
+  case 3: return walk<code, T, true, 3>(batch);
+  case 4: return walk<code, T, true, 4>(batch);
+  case 5: return walk<code, T, true, 5>(batch);
+  case 6: return walk<code, T, true, 6>(batch);
+  default: return walk<code, T, true>(batch);
+  }
+}
+
 template <Scan code, class T> void scan(const SliceBatch &batch) {
-  if (batch.across[0] == 1 && batch.across[2] == 1 && batch.slices > 1) walk<code, T, true>(batch);
+  if (batch.across[0] == 1 && batch.across[2] == 1 && batch.slices > 1) walk_adjacent<code, T>(batch);
   else if (batch.slices == slices_together) walk<code, T, false, slices_together>(batch);
   else if (batch.slices == 1) walk<code, T, false, 1>(batch);
   else walk<code, T, false>(batch);

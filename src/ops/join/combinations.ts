@@ -115,15 +115,19 @@ function countOf(n: number, r: number): number {
  * Lists the positions of all combinations. Positions ascend within a row; the next row increments the last position
  * that can be incremented.
  */
-function placesOf(size: number, r: number, withReplacement: boolean, rows: number): BigInt64Array {
-  const places = new BigInt64Array(rows * r);
+function placesOf(size: number, r: number, withReplacement: boolean, rows: number): Int32Array {
+  const places = new Int32Array(rows * r);
   const apart = withReplacement ? 0 : 1;
   const row = Array.from({ length: r }, (_, at) => at * apart);
-  for (let start = 0; start < places.length; start += r) {
-    for (let at = 0; at < r; at++) places[start + at] = BigInt(row[at]);
-    let last = r - 1;
-    while (last >= 0 && row[last] === size - 1 - (r - 1 - last) * apart) last--;
-    for (let at = last, next = (row[last] ?? 0) + 1; at >= 0 && at < r; at++, next += apart) row[at] = next;
+  for (let start = 0; start < places.length; ) {
+    // all rows that differ only in their last element
+    for (let last = row[r - 1]; last < size; last++, start += r) {
+      for (let at = 0; at < r - 1; at++) places[start + at] = row[at];
+      places[start + r - 1] = last;
+    }
+    let raised = r - 2;
+    while (raised >= 0 && row[raised] === size - 1 - (r - 1 - raised) * apart) raised--;
+    for (let at = raised, next = (row[raised] ?? 0) + 1; at >= 0 && at < r; at++, next += apart) row[at] = next;
   }
   return places;
 }
