@@ -28,6 +28,15 @@ let kernelSources: [String: String] = [
         *element = Result(sum);
     }
     """,
+    "copy_matrix": """
+    kernel void copy_matrix(
+        device const Source* source [[buffer(0)]], device Result* result [[buffer(1)]],
+        constant uint4& strides [[buffer(2)]], uint2 position [[thread_position_in_grid]])
+    {
+        ulong column = position.x, row = position.y;
+        result[row * strides[2] + column * strides[3]] = Result(source[row * strides[0] + column * strides[1]]);
+    }
+    """,
     "softmax": """
     struct Rows {
         uint columns, sourceRow, resultRow, isLogarithm;

@@ -105,6 +105,31 @@ final class ForeignProgramTests: CheckerTestCase {
         }
     }
 
+    /// Methods of temporaries whose class is a template of a pointer. Objects in other address spaces remain illegal.
+    func testTemporariesOfTemplatesOfPointers() throws {
+        let declarations = """
+            template <typename P> struct View {
+              P base; int step;
+              View from(int first) const thread { return {base + first, step}; }
+              float at(int k) const { return base[k * step]; }
+            };
+            template <typename P> View<P> view(P base, int step) { return {base, step}; }
+            """
+        for pointer in ["x", "&own[0]", "&shared[0]", "&c - 1"] {
+            let statement = """
+                thread float own[4] = {x[0], x[1], x[2], x[3]}; threadgroup float shared[4]; shared[i] = x[i];
+                threadgroup_barrier(mem_flags::mem_threadgroup);
+                (void)own; y[i] = view(\(pointer), 1).from(1).at(0) + View<device const float *>{x, 2}.at(1);
+                """
+            let first: Float = pointer.contains("c") ? 10 : 2
+            XCTAssertEqual(try results(declarations, statement), [Float](repeating: first + 3, count: 4), pointer)
+        }
+        for space in ["device", "threadgroup"] {
+            let illegal = "\(declarations) void f(\(space) View<device float *> *v) { v->base[0] = v->at(1); }"
+            XCTAssertThrowsError(try KernelLibrary("\(illegal) kernel void k() {}"), space)
+        }
+    }
+
     func testForwardedReferences() throws {
         let declarations = """
             template <typename A> float one(thread A &&a) { return float(a); }

@@ -114,4 +114,34 @@ final class SpaceObjectTests: CheckerTestCase {
                 "thread const device Pair *p[2]; p[0] = &x; const thread device Pair *q = &x; y[0] = p[0]->b + q->a; "
                     + "y[1] = y[2] = y[3] = 0;"), [3, 0, 0, 0])
     }
+
+    /// A method for `device` that copies its object and calls the method for `thread` does not call itself; one that
+    /// calls the method of its own object does. `sum` makes the first check, of names, doubt the calls.
+    func testForwardingIsNoRecursion() throws {
+        let forms = [
+            ("Pair copy = *this; return copy OP o;", false), ("Pair copy = *this; return o OP copy;", false),
+            ("return Pair(*this) OP o;", false), ("return Pair(o) OP Pair{a, b};", false),
+            ("return *this OP o;", true), ("return this->operator OP(o);", true),
+        ]
+        for name in ["+", "-", "*", "%"] {
+            for (form, isRecursion) in forms {
+                let declarations = """
+                    struct Pair {
+                      float a, b;
+                      Pair operator \(name)(Pair o) const { return {a * o.b, b + o.a}; }
+                      Pair operator \(name)(Pair o) device const { \(form.replacing("OP", with: name)) }
+                    };
+                    Pair sum(Pair l, Pair m) { return l \(name) m; }
+                    """
+                let run = { try self.numbers(declarations, "Pair p = x \(name) l; y[0] = p.a; y[1] = sum(p, l).b;") }
+                if isRecursion {
+                    XCTAssertThrowsError(try run(), "\(name) \(form)") {
+                        XCTAssert("\($0)".contains("recursion is not supported"), "\($0)")
+                    }
+                } else {
+                    XCTAssertEqual(Array(try run()[0..<2]), [2, 4], "\(name) \(form)")
+                }
+            }
+        }
+    }
 }

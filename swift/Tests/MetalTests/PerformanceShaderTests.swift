@@ -70,6 +70,32 @@ final class PerformanceShaderTests: MetalTestCase {
         }
     }
 
+    /// Each copy of parts, of which at most one side is transposed, keeps the destination's other elements.
+    func testCopiesOfPartsOfMatrices() {
+        for (fromTransposed, toTransposed) in [(false, false), (true, false), (false, true), (true, true)] {
+            let (m, n) = (3, 5)
+            let source = fromTransposed ? drawn(n, m, padding: 3) : drawn(m + 1, n + 2, padding: 1)
+            let result = toTransposed ? drawn(n + 1, m, padding: 2) : drawn(m + 2, n + 1)
+            var offsets = MPSMatrixCopyOffsets()
+            if !fromTransposed { (offsets.sourceRowOffset, offsets.sourceColumnOffset) = (1, 2) }
+            if !toTransposed { (offsets.destinationRowOffset, offsets.destinationColumnOffset) = (2, 1) }
+            let kernel = MPSMatrixCopy(
+                device: device, copyRows: m, copyColumns: n, sourcesAreTransposed: fromTransposed,
+                destinationsAreTransposed: toTransposed)
+            let copies = MPSMatrixCopyDescriptor(
+                sourceMatrix: source.matrix, destinationMatrix: result.matrix, offsets: offsets)
+            run { kernel.encode(commandBuffer: $0, copyDescriptor: copies) }
+            var expected = result.values
+            for i in 0..<m {
+                for j in 0..<n {
+                    let value = fromTransposed ? source.values[j][i] : source.values[i + 1][j + 2]
+                    if toTransposed { expected[j][i] = value } else { expected[i + 2][j + 1] = value }
+                }
+            }
+            assertEqual(read(result.matrix), expected, 1e-6)
+        }
+    }
+
     /// An origin is (row, column). The result keeps its elements outside the product.
     func testAProductOfPartsOfMatrices() {
         let a = drawn(4, 5), b = drawn(6, 4), c = drawn(5, 5)

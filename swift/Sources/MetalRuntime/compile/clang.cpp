@@ -558,10 +558,18 @@ ProcessResult check_flat(const Toolchain &tools, const CompileOptions &options, 
   return result;
 }
 
+namespace {
+const std::vector<std::string> llvm_text = {
+    "-S", "-emit-llvm", "-O0", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-o", "-"};
+} // namespace
+
 ProcessResult compile_to_text(const Toolchain &tools, const CompileOptions &options, bool spaced,
                               const std::string &text) {
-  return run_flat(tools, options, {}, spaced, text,
-                  {"-S", "-emit-llvm", "-O0", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-o", "-"});
+  return run_flat(tools, options, {}, spaced, text, llvm_text);
+}
+
+ProcessResult compile_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text) {
+  return with_header(tools, strict_flags(tools, options), "clcpp", llvm_text, text);
 }
 
 std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build) {

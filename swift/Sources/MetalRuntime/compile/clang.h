@@ -56,9 +56,10 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
 // Compiles without optimizations, to report errors and undefined functions.
 ProcessResult check_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
                          const std::string &text);
-// Writes LLVM's text of the program, without optimizations, to standard_output.
+// Write LLVM's text of the flat or the strict text, without optimizations, to standard_output.
 ProcessResult compile_to_text(const Toolchain &tools, const CompileOptions &options, bool spaced,
                               const std::string &text);
+ProcessResult compile_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text);
 // All inputs that the result of compile_flat depends on, except for the text.
 std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build);
 

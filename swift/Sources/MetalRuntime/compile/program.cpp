@@ -124,8 +124,11 @@ bool MetalProgram::compile(Build build, std::string &message) {
 }
 
 std::vector<Diagnostic> MetalProgram::find_recursive_calls() {
-  const Printed flat = rewritten->flat_text(0, known_entries.size());
-  const ProcessResult result = compile_to_text(*tools, options, rewritten->spaced, flat.text);
+  // In the strict text, methods that differ in the address space of their object are distinct functions. It does not
+  // compile if clang rejects something that Metal accepts.
+  ProcessResult result = compile_strictly(*tools, options, rewritten->strict_text().text);
+  if (result.status != 0)
+    result = compile_to_text(*tools, options, rewritten->spaced, rewritten->flat_text(0, known_entries.size()).text);
   if (result.status != 0) return {}; // the build that runs reports why
   return find_recursion(result.standard_output, rewritten->tokens, lines);
 }

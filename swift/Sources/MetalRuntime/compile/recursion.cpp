@@ -58,8 +58,11 @@ public:
         caller = UINT32_MAX;
       } else if (caller != UINT32_MAX && line.find("call ") != std::string_view::npos) {
         const std::string_view name = called_name(line);
-        const uint32_t callee = name.empty() ? 0 : number(name);
-        if (!name.empty()) functions[caller].calls.push_back({callee, number_after(line, "!dbg !")});
+        // The flat text chooses between methods for different address spaces at run time (rewrite/objects.cpp). Which
+        // of them a call would run is unknown here, and one for `device` usually calls that for a copy in `thread`.
+        if (name.empty() || name.find("mrt_method_") != std::string_view::npos) continue;
+        const uint32_t callee = number(name);
+        functions[caller].calls.push_back({callee, number_after(line, "!dbg !")});
       } else if (line.substr(0, 1) == "!") {
         metadata[uint32_t(strtoul(line.data() + 1, nullptr, 10))] = line;
       }

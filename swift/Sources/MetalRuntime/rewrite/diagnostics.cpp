@@ -113,6 +113,25 @@ std::string without_qualifiers(std::string type) {
   return type;
 }
 
+// Returns the type itself, whose template arguments may be pointers and name address spaces.
+std::string without_template_arguments(const std::string &type) {
+  std::string out;
+  int depth = 0;
+  for (char letter : type) {
+    depth -= letter == '>';
+    if (depth == 0 && letter != '>') out += letter;
+    depth += letter == '<';
+  }
+  return out;
+}
+
+bool is_qualified(const std::string &type) {
+  const std::string plain = without_template_arguments(type);
+  return plain != without_qualifiers(plain);
+}
+
+bool is_pointer(const std::string &type) { return without_template_arguments(type).find('*') != std::string::npos; }
+
 std::vector<std::string> quoted_parts(const std::string &message) {
   std::vector<std::string> parts;
   for (size_t open = message.find('\''); open != std::string::npos;) {
@@ -155,8 +174,7 @@ bool is_false_alarm(const std::string &message) {
   // The branches of `?:`, of the same class: the type of an `auto` variable in a template includes its address space,
   // and the type of the other branch does not.
   if (starts("incompatible operand types ('") && quoted.size() == 2)
-    return quoted[0].find('*') == std::string::npos &&
-           without_qualifiers(quoted[0] + " ") == without_qualifiers(quoted[1] + " ");
+    return !is_pointer(quoted[0]) && without_qualifiers(quoted[0] + " ") == without_qualifiers(quoted[1] + " ");
   // An object in the constant address space: clang requires a constructor that is qualified with the address space.
   if (starts("no matching constructor for initialization of 'const constant ")) return true;
   // A function as a template argument: its type is a pointer without an address space, which clang does not match. The
@@ -172,21 +190,20 @@ bool is_false_alarm(const std::string &message) {
     return true;
   // In the strict pass, a temporary has no address space. So clang can't choose between assignment operators for
   // different address spaces, whether the temporary is the right side or the object that is assigned to.
-  if (starts("use of overloaded operator '=' is ambiguous") && quoted.size() >= 3)
-    return quoted.back() == without_qualifiers(quoted.back());
+  if (starts("use of overloaded operator '=' is ambiguous") && quoted.size() >= 3) return !is_qualified(quoted.back());
   if (starts("cannot initialize object parameter of type 'const thread ") && quoted.size() >= 2)
-    return quoted[1] == without_qualifiers(quoted[1]);
+    return !is_qualified(quoted[1]);
   // A constant member of a class, defined outside the class.
   if (starts("variable in constant address space must be initialized")) return true;
   // `pointer += object`, where the object converts to a number.
   if (starts("invalid operands to binary expression ('") && quoted.size() == 2)
-    return quoted[0].find('*') != std::string::npos && quoted[1].find('*') == std::string::npos;
+    return is_pointer(quoted[0]) && !is_pointer(quoted[1]);
   // Metal's bfloat converts to integers implicitly. In the strict pass, where it is a class, this conversion would make
   // arithmetic ambiguous.
   if (starts("assigning to '") && quoted.size() >= 2)
-    return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted.back()) == "bfloat";
+    return !is_pointer(quoted[0]) && without_qualifiers(quoted.back()) == "bfloat";
   // `Q q = {p}`, where p is in the constant address space. The flat pass reports conversions between classes.
-  if (starts("no viable conversion from 'const constant ") && quoted[0].find('*') == std::string::npos) return true;
+  if (starts("no viable conversion from 'const constant ") && !is_pointer(quoted[0])) return true;
   if (starts("no viable conversion from '") && quoted.size() >= 2) // the flat pass uses no address spaces here
     return without_qualifiers(quoted[0]) == "bfloat" && is_integer_type(without_qualifiers(quoted[1])) &&
            quoted[1] != without_qualifiers(quoted[1]);

@@ -35,13 +35,15 @@ private:
 
   State &state(uint32_t function) { return functions[function].state; }
 
-  // `operator+` is one name.
-  std::string name_of(const Declaration &declaration) const {
-    std::string name(tokens[declaration.name].text);
-    if (name == "operator")
-      for (uint32_t index = declaration.name + 1; index + 1 < declaration.parameters.first; index++)
-        name += tokens[index].text;
-    return name;
+  std::string name_of(const Declaration &declaration) const { return name_at(declaration.name).first; }
+
+  // Returns the name at a token, and the token after it. `operator+` and `operator()` are one name.
+  std::pair<std::string, uint32_t> name_at(uint32_t index) const {
+    std::string name(tokens[index++].text);
+    if (name != "operator") return {name, index};
+    const uint32_t first = index;
+    while (index < tokens.size() && (index == first || !tokens.is(index, "("))) name += tokens[index++].text;
+    return {name, index};
   }
 
   void count_parameters(Function &function) const {
@@ -69,10 +71,10 @@ private:
   }
 
   void add_calls(Function &caller, uint32_t index) {
-    const auto named = by_name.find(std::string(tokens[index].text));
+    const auto [name, end] = name_at(index);
+    const auto named = by_name.find(name);
     if (named == by_name.end()) return;
-    const uint32_t open =
-        tokens.is(index + 1, "<") ? after_angles(tokens, index + 1, caller.declaration->tokens.last) : index + 1;
+    const uint32_t open = tokens.is(end, "<") ? after_angles(tokens, end, caller.declaration->tokens.last) : end;
     const bool is_call = tokens.is(open, "(");
     const size_t count = is_call ? split_commas(tokens, {open + 1, tokens[open].partner}).size() : 0;
     for (uint32_t callee : named->second) {

@@ -100,4 +100,16 @@ describe.skipIf(!isTested)("PTX of the kernels", () => {
     // A bfloat has one part, a half has two; factors that are not finite are multiplied again.
     expect(counts.sort()).toEqual([2, 4]);
   });
+
+  test("threadgroup memory is shared memory in a program whose overloads differ in address spaces", async () => {
+    const assembler = findAssembler();
+    const paths = await compile([join(import.meta.dir, "spaced.metal")], 0);
+    expect(paths).toHaveLength(2);
+    for (const path of paths) {
+      const text = await Bun.file(path).text();
+      expect(text).toContain(".extern .shared");
+      for (const access of ["ld", "st"]) expect(text).toMatch(new RegExp(`${access}\\.shared`));
+      if (assembler !== undefined) expect(assemble(assembler, path, "sm_80")).toBe("");
+    }
+  });
 });

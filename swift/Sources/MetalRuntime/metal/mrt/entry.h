@@ -175,11 +175,7 @@ MRT_TEXTURE_ARGUMENT(depthcube_array, 6 | MRT_DEPTH_ARGUMENT)
 template <> struct Argument<metal::sampler> : ResourceArgument<metal::sampler> {
   static metal::sampler MRT_UNINSTRUMENTED bound(const MrtLaunch *launch, mrt_u32 index) {
     metal::sampler sampler;
-    if (const MrtSampler *settings = launch->samplers[index]) {
-      sampler.settings = settings->settings;
-      sampler.lod_min = settings->lod_min;
-      sampler.lod_max = settings->lod_max;
-    }
+    if (const MrtSampler *given = launch->samplers[index]) sampler.word = ulong(given);
     return sampler;
   }
   struct Facts {

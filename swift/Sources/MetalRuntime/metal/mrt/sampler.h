@@ -37,10 +37,12 @@ struct lod_clamp {
   constexpr MRT_METHOD lod_clamp(float low, float high) : low(low), high(high) {}
 };
 
-// A sampler that is a kernel's parameter cannot be changed; a copy can.
+// A sampler that is a kernel's parameter cannot be changed; a copy can. It has 8 bytes, as in an argument buffer, where
+// the host writes the address of an MrtSampler (`gpuResourceID`). Otherwise the highest bit is set: bits 0–21 are the
+// settings, and bits 22–41 and 42–61 the least and the greatest level of detail. Those are floats of 12 bits after the
+// point, without a sign; a GPU's have 8 or fewer (MSL 2.10).
 struct sampler {
-  uint settings = 0;
-  float lod_min = 0, lod_max = 1000;
+  ulong word = from_program | ulong(short_float(1000)) << 42;
 
   constexpr MRT_METHOD sampler() {}
   template <typename First, typename... Others>
@@ -50,9 +52,14 @@ struct sampler {
   constexpr MRT_METHOD sampler(const sampler &other) = default;
   constexpr MRT_METHOD sampler &operator=(const sampler &other) = default;
 
+  static constexpr MRT_CONSTANT ulong from_program = 1ul << 63;
+
 private:
+  static constexpr MRT_METHOD uint short_float(float value) {
+    return value > 0 ? (__builtin_bit_cast(uint, value) + 0x400) >> 11 : 0;
+  }
   constexpr MRT_METHOD void set(uint position, uint bits, uint value) {
-    settings = (settings & ~(((1u << bits) - 1) << position)) | value << position;
+    word = (word & ~(((1ul << bits) - 1) << position)) | ulong(value) << position;
   }
   constexpr MRT_METHOD void set(coord value) { set(0, 1, uint(value)); }
   constexpr MRT_METHOD void set(address value) { set(1, 9, uint(value) * 73); }
@@ -72,10 +79,20 @@ private:
   constexpr MRT_METHOD void set(compare_func value) { set(16, 4, uint(value)); }
   constexpr MRT_METHOD void set(max_anisotropy) {}
   constexpr MRT_METHOD void set(lod_clamp value) {
-    lod_min = value.low;
-    lod_max = value.high;
+    set(22, 20, short_float(value.low));
+    set(42, 20, short_float(value.high));
   }
 };
 
 } // namespace metal
+
+#ifndef MRT_STRICT
+namespace mrt {
+inline MrtSampler MRT_UNINSTRUMENTED parts_of(metal::sampler sampler) {
+  if (!(sampler.word & metal::sampler::from_program)) return *(const MrtSampler *)sampler.word;
+  const auto lod = [&](uint shift) { return __builtin_bit_cast(float, uint(sampler.word >> shift & 0xfffff) << 11); };
+  return {uint(sampler.word & 0x3fffff), lod(22), lod(42)};
+}
+} // namespace mrt
+#endif
 #endif

@@ -267,8 +267,9 @@ MRT_TEXEL_PART Texel sample_any(const MrtTexture *texture, uint settings, const 
                                                 : sample_level(texture, settings, position, level, caller);
 }
 
-MRT_TEXEL Texel sample_texel(const MrtTexture *texture, metal::sampler sampler, SamplePosition position) {
+MRT_TEXEL Texel sample_texel(const MrtTexture *texture, metal::sampler given, SamplePosition position) {
   if (!texture) return {};
+  const MrtSampler sampler = parts_of(given);
   const void *caller = __builtin_return_address(0);
   const float last = float(texture->level_count - 1);
   const uint mip = sampler.settings >> 12 & 3;
@@ -295,7 +296,7 @@ MRT_TEXEL Texel gather_texels(const MrtTexture *texture, metal::sampler sampler,
   Texel result = {};
   if (!texture) return result;
   const void *caller = __builtin_return_address(0);
-  const uint settings = sampler.settings;
+  const uint settings = parts_of(sampler).settings;
   Texel pixels[4];
   if (position.dimensions == cube_dimensions) {
     if (position.slice >= texture->array_length / 6) position.slice = texture->array_length / 6 - 1;

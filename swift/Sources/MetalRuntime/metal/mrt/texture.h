@@ -62,6 +62,7 @@ template <int N> MRT_FUNC float level_of(metal::vec<float, N> dx, metal::vec<flo
 // The base of all textures: a pointer to the description of the bound texture.
 struct TextureBase {
 #ifdef MRT_STRICT
+  ulong texture; // for the size
   MRT_METHOD uint width(uint) const { return 0; }
   MRT_METHOD uint height(uint) const { return 0; }
   MRT_METHOD uint depth(uint) const { return 0; }

@@ -16,7 +16,12 @@
 // A pragma before a loop: arrays stay in registers only if loops over them are unrolled.
 #define MRT_LOOP(pragma) _Pragma(pragma)
 
+// With MRT_SPACED, clang converts only between SYCL's address spaces; opencl_local is PTX's number 3 too.
+#ifdef MRT_SPACED
+#define MRT_SHARED MRT_THREADGROUP
+#else
 #define MRT_SHARED __attribute__((address_space(3)))
+#endif
 
 namespace mrt {
 
