@@ -28,7 +28,7 @@ final class ArgumentBufferTests: MetalTestCase {
             value += layer.offsets[at.x] + layer.others[1].read(uint2(0)).x;
             sampler copy = layer.filter;
             if (layer.others[0].sample(copy, float2(0.5)).x != layer.others[0].read(uint2(0)).x) value = NAN;
-            if (layer.image.sample(last, float2(0.25, 0.5)).x != layer.image.read(uint2(0), 1).x) value = NAN;
+            if (layer.image.sample(last, float2(0.125, 0.5)).x != layer.image.read(uint2(0), 1).x) value = NAN;
             result[at.y * size.x + at.x] = value;
         }
         """
