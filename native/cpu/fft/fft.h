@@ -10,11 +10,17 @@
 
 namespace orchard {
 
+// Transforms along one axis after another. `outer`, `length` and `inner` are the numbers of elements before, along and
+// after each axis.
 struct FftBlock {
+  static constexpr int most_passes = 8;
+
   DTypeField dtype;
   Flag inverse;
   Real scale;
-  Whole outer, length, inner;
+  Flag is_real; // whether x has real numbers
+  Whole passes;
+  Whole outer[most_passes], length[most_passes], inner[most_passes];
   Whole offsets[2]; // of x and out
 };
 
