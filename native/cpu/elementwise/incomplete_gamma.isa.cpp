@@ -92,49 +92,52 @@ inline double log_gamma(double a) {
   return (raised - 0.5) * log(raised) - raised + half_log_two_pi + stirling_series(1 / raised) - steps;
 }
 
-// Elements are computed in parts, without branches and in loops without other loops, which compilers vectorize.
-constexpr int part_elements = 64;
-using GammaNumbers = double[part_elements];
+// Elements are computed in parts, without branches and in loops without other loops, which compilers vectorize. The rest
+// of a call is computed in shorter parts: one of all lengths would make a call of a few elements as long as one of 64.
+constexpr int long_part = 64, short_part = 8;
+template <int elements> using GammaNumbers = double[elements];
 
 // Sets `sums` to the integrals at x, or at 1 for smaller x.
-[[gnu::flatten]] inline void integrate(const GammaRule &rule, const GammaNumbers &a, const GammaNumbers &x,
-                                       GammaNumbers &sums) {
-  GammaNumbers steps, places;
-  for (int i = 0; i < part_elements; i++) {
+template <int elements>
+[[gnu::flatten]] inline void integrate(const GammaRule &rule, const GammaNumbers<elements> &a, const GammaNumbers<elements> &x,
+                                       GammaNumbers<elements> &sums) {
+  GammaNumbers<elements> steps, places;
+  for (int i = 0; i < elements; i++) {
     places[i] = x[i] < 1 ? 1 : x[i];
     steps[i] = step_of_integral(a[i], places[i], rule.depth);
     sums[i] = 0;
   }
   for (int point = 0; point < rule.points; point++)
-    for (int i = 0; i < part_elements; i++) {
+    for (int i = 0; i < elements; i++) {
       const double t = steps[i] * rule.at[point];
       const float h = float(a[i] * t - places[i] * expm1(t)); // from -depth to 0: its rounding costs little
       sums[i] += double(exp(h)) * rule.weight[point];
     }
-  for (int i = 0; i < part_elements; i++) sums[i] *= std::fabs(steps[i]);
+  for (int i = 0; i < elements; i++) sums[i] *= std::fabs(steps[i]);
 }
 
 // Sets `sums` to Σ (-x)ⁿ/(n! (a + n)) from n = 1 on, at x, or at 1 for larger x.
-inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, GammaNumbers &sums) {
+template <int elements> inline void add_power_series(const GammaNumbers<elements> &a, const GammaNumbers<elements> &x, GammaNumbers<elements> &sums) {
   constexpr int terms = 12;
-  GammaNumbers factors;
-  for (int i = 0; i < part_elements; i++) {
+  GammaNumbers<elements> factors;
+  for (int i = 0; i < elements; i++) {
     sums[i] = 0;
     factors[i] = 1;
   }
   for (int n = 1; n <= terms; n++)
-    for (int i = 0; i < part_elements; i++) {
+    for (int i = 0; i < elements; i++) {
       factors[i] *= (x[i] < 1 ? x[i] : 1) * (-1.0 / n);
       sums[i] += factors[i] / (a[i] + n);
     }
 }
 
-[[gnu::flatten]] inline void share_part(const GammaRule &rule, bool is_upper, const GammaNumbers &a,
-                                        const GammaNumbers &x, GammaNumbers &out) {
-  GammaNumbers integrals, series;
+template <int elements>
+[[gnu::flatten]] inline void share_part(const GammaRule &rule, bool is_upper, const GammaNumbers<elements> &a,
+                                        const GammaNumbers<elements> &x, GammaNumbers<elements> &out) {
+  GammaNumbers<elements> integrals, series;
   integrate(rule, a, x, integrals);
   add_power_series(a, x, series);
-  for (int i = 0; i < part_elements; i++) {
+  for (int i = 0; i < elements; i++) {
     const double place = x[i] < 1 ? 1 : x[i], logarithm = log(x[i]), of_gamma = log_gamma(a[i]);
     const double e = (place - a[i]) / a[i];
     const double of_far = a[i] * (log1p(e) - e) - stirling_series(1 / a[i]) + 0.5 * log(a[i] / two_pi);
@@ -146,19 +149,26 @@ inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, Gamma
   }
 }
 
-void shares(const GammaRule &rule, bool is_upper, const float *a, const float *x, float *out, int64_t count) {
-  GammaNumbers shapes, places, values;
-  for (int64_t start = 0; start < count; start += part_elements) {
-    const int length = int(std::min<int64_t>(part_elements, count - start));
-    for (int i = 0; i < part_elements; i++) {
-      const double shape = i < length ? a[start + i] : 1, place = i < length ? x[start + i] : 1;
-      shapes[i] = is_regular(shape, place) ? shape : 1;
-      places[i] = is_regular(shape, place) ? place : 1;
-    }
-    share_part(rule, is_upper, shapes, places, values);
-    for (int i = 0; i < length; i++)
-      out[start + i] = float(with_limits(values[i], a[start + i], x[start + i], is_upper));
+// Computes up to `elements` elements.
+template <int elements>
+void shares_in_part(const GammaRule &rule, bool is_upper, const float *a, const float *x, float *out, int length) {
+  GammaNumbers<elements> shapes, places, values;
+  for (int i = 0; i < elements; i++) {
+    const double shape = i < length ? a[i] : 1, place = i < length ? x[i] : 1;
+    shapes[i] = is_regular(shape, place) ? shape : 1;
+    places[i] = is_regular(shape, place) ? place : 1;
   }
+  share_part<elements>(rule, is_upper, shapes, places, values);
+  for (int i = 0; i < length; i++) out[i] = float(with_limits(values[i], a[i], x[i], is_upper));
+}
+
+void shares(const GammaRule &rule, bool is_upper, const float *a, const float *x, float *out, int64_t count) {
+  int64_t start = 0;
+  for (; start + long_part <= count; start += long_part)
+    shares_in_part<long_part>(rule, is_upper, a + start, x + start, out + start, long_part);
+  for (; start < count; start += short_part)
+    shares_in_part<short_part>(rule, is_upper, a + start, x + start, out + start,
+                               int(std::min<int64_t>(short_part, count - start)));
 }
 
 template <class T>
