@@ -54,7 +54,7 @@ inline int operands() {
     switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, operands()) }
     return 0;
 }
-inline float value(LossElement e) {
+inline float loss_value(LossElement e) {
     switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, of(e)) }
     return NAN;
 }
@@ -107,7 +107,7 @@ kernel void loss_values(
     if (element >= ulong(p.loop.count)) return;
     long offsets[5];
     loop_places(p.loop, element, offsets);
-    out[offsets[4]] = T(orchard::losses::value(loss_element(x, target, third, fourth, p, offsets)));
+    out[offsets[4]] = T(orchard::losses::loss_value(loss_element(x, target, third, fourth, p, offsets)));
 }
 
 struct SumMerge {
@@ -135,7 +135,7 @@ kernel void loss_sums(
     for (ulong element = begin + lane; element < end; element += LANES) {
         long offsets[4];
         loop_places(p.loop, element, offsets);
-        sum += orchard::losses::value(loss_element(x, target, third, fourth, p, offsets));
+        sum += orchard::losses::loss_value(loss_element(x, target, third, fourth, p, offsets));
     }
     sum = combined<SumMerge>(sum, scratch, lane);
     if (lane == 0) out[group] = sum * p.factor;
