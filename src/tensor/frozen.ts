@@ -102,7 +102,7 @@ const fastMethods: object = Object.create(
   Object.fromEntries(Object.entries(methods).map(([name, value]) => [name, { value, enumerable: false }])),
 );
 
-/** Number of cache slots, in pairs: two lists of one hash are kept. Of three, the one used least recently is replaced. */
+/** Number of cache slots, in pairs: two lists of one hash are kept. A third replaces the one used least recently. */
 const SLOTS = 2 ** 11;
 const known = new Array<readonly number[] | null>(SLOTS).fill(null);
 

@@ -92,15 +92,16 @@ inline double log_gamma(double a) {
   return (raised - 0.5) * log(raised) - raised + half_log_two_pi + stirling_series(1 / raised) - steps;
 }
 
-// Elements are computed in parts, without branches and in loops without other loops, which compilers vectorize. The rest
-// of a call is computed in shorter parts: one of all lengths would make a call of a few elements as long as one of 64.
+// Elements are computed in parts, without branches and in loops without other loops, which compilers vectorize. The
+// rest of a call is computed in shorter parts: one of all lengths would make a call of a few elements as long as one
+// of 64.
 constexpr int long_part = 64, short_part = 8;
 template <int elements> using GammaNumbers = double[elements];
 
 // Sets `sums` to the integrals at x, or at 1 for smaller x.
 template <int elements>
-[[gnu::flatten]] inline void integrate(const GammaRule &rule, const GammaNumbers<elements> &a, const GammaNumbers<elements> &x,
-                                       GammaNumbers<elements> &sums) {
+[[gnu::flatten]] inline void integrate(const GammaRule &rule, const GammaNumbers<elements> &a,
+                                       const GammaNumbers<elements> &x, GammaNumbers<elements> &sums) {
   GammaNumbers<elements> steps, places;
   for (int i = 0; i < elements; i++) {
     places[i] = x[i] < 1 ? 1 : x[i];
@@ -117,7 +118,9 @@ template <int elements>
 }
 
 // Sets `sums` to Σ (-x)ⁿ/(n! (a + n)) from n = 1 on, at x, or at 1 for larger x.
-template <int elements> inline void add_power_series(const GammaNumbers<elements> &a, const GammaNumbers<elements> &x, GammaNumbers<elements> &sums) {
+template <int elements>
+inline void add_power_series(const GammaNumbers<elements> &a, const GammaNumbers<elements> &x,
+                             GammaNumbers<elements> &sums) {
   constexpr int terms = 12;
   GammaNumbers<elements> factors;
   for (int i = 0; i < elements; i++) {
