@@ -17,7 +17,6 @@ OF_FLOATS(TERNARY_THRESHOLD, a <= b ? c : a)
 OF_FLOATS(TERNARY_SOFTPLUS, softplus(a, b, c))
 OF_FLOATS(TERNARY_ELU, elu(a, b, c))
 OF_FLOATS(TERNARY_SHRINK, fabs(a) <= b ? T(0) : (a < T(0) ? a + c : a - c))
-OF_FLOATS(TERNARY_HUBER, fabs(a - b) <= c ? T(0.5) * (a - b) * (a - b) : c * (fabs(a - b) - T(0.5) * c))
 OF_FLOATS(TERNARY_NAN_TO_NUM, is_nan(a) ? b : at_most(at_least(a, -c), c))
 
 template <Ternary name> struct OfIntegers;

@@ -1,10 +1,4 @@
-// Elementwise losses, their sums and their gradients:
-//     squared error          (x - t)²
-//     binary cross entropy   w ((1 - t) x + (1 - t + v t) s),   s = log(1 + exp(-x)) = log1p(exp(-|x|)) + max(-x, 0)
-//     of a probability       (t - 1) max(log1p(-x), -100) - t max(log x, -100)
-// with a weight w and a weight v of positive targets, both of which are 1 except in the weighted loss. With the
-// logistic function σ, the derivatives of the second loss are w ((1 - t) σ(x) - v t σ(-x)) with respect to x, and w ((v
-// - 1) s - x) with respect to t.
+// Losses of single elements, their sums and their gradients. formulas/losses.h has the formulas.
 //
 // A sum takes two passes: threadgroups of 256 threads each add 256 · SEQUENCE elements as a tree, then one threadgroup
 // adds their sums. The shape of the tree depends on sizes only. Everything is computed in float32.
@@ -17,109 +11,91 @@ using namespace metal;
 #include "generated/loss.h"
 #include "reduction/groups.h"
 
-// - loop: x, target, weight, weight of positive targets, scale or result, gradients
+// - loop: x, target, third and fourth operand, scale or result, gradients
 // - sequence: elements that a thread adds
 #include "generated/loss_parameters.h"
 
-constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x is needed, 2: the target's
+// 1: the gradient of x is needed, 2: the target's, 4: the third operand's
+constant uint NEEDS [[function_constant(3)]];
 
 struct LossElement {
     float x;
     float t;
     float w;
     float v;
+    float p;
+    float q;
 };
 
-// log(1 + exp(-x))
-inline float softplus_of_negative(float x) { return orchard::log1p(precise::exp(-fabs(x))) + (x < 0.0f ? -x : 0.0f); }
+namespace orchard {
+namespace losses {
 
-inline float cross_entropy(LossElement e) {
-    return e.w * ((1.0f - e.t) * e.x + (1.0f - e.t + e.v * e.t) * softplus_of_negative(e.x));
-}
-
-inline float cross_entropy_by_x(LossElement e) {
-    float small = precise::exp(-fabs(e.x));
-    float near_one = 1.0f / (1.0f + small);
-    float near_zero = small * near_one;
-    return e.w * ((1.0f - e.t) * (e.x < 0.0f ? near_zero : near_one) - e.v * e.t * (e.x < 0.0f ? near_one : near_zero));
-}
-
-// Limits logarithms; NaN stays NaN.
-inline float limited(float logarithm) { return logarithm < -100.0f ? -100.0f : logarithm; }
-
-inline float probability_cross_entropy(LossElement e) {
-    return (e.t - 1.0f) * limited(orchard::log1p(-e.x)) - e.t * limited(precise::log(e.x));
-}
-
-inline float probability_cross_entropy_by_x(LossElement e) {
-    float product = e.x * (1.0f - e.x);
-    return (e.x - e.t) / (product < 1e-12f ? 1e-12f : product);
-}
-
-// The value of each loss and its derivatives with respect to x and t. A loss that is missing here does not compile.
+// A loss without a formula does not compile.
 template <Loss name> struct Formula;
-#define FORMULA(name, weighted, value, derivative_by_x, derivative_by_t)  \
-    template <> struct Formula<name> {                                    \
-        static bool is_weighted() { return weighted; }                    \
-        static float of(LossElement e) { return value; }                  \
-        static float by_x(LossElement e) { return derivative_by_x; }      \
-        static float by_target(LossElement e) { return derivative_by_t; } \
+
+#define LOSS(NAME, name, count, value, by_x, by_target, by_third)                                          \
+    template <> struct Formula<LOSS_##NAME> {                                                              \
+        static int operands() { return count; }                                                            \
+        template <typename T> static T value_of(T x, T t, T w, T v, T p, T q) { return value; }            \
+        template <typename T> static T slope_by_x(T x, T t, T w, T v, T p, T q) { return by_x; }           \
+        template <typename T> static T slope_by_target(T x, T t, T w, T v, T p, T q) { return by_target; } \
+        template <typename T> static T slope_by_third(T x, T t, T w, T v, T p, T q) { return by_third; }   \
+        static float of(LossElement e) { return value_of(e.x, e.t, e.w, e.v, e.p, e.q); }                  \
+        static float by_first(LossElement e) { return slope_by_x(e.x, e.t, e.w, e.v, e.p, e.q); }          \
+        static float by_second(LossElement e) { return slope_by_target(e.x, e.t, e.w, e.v, e.p, e.q); }    \
+        static float by_other(LossElement e) { return slope_by_third(e.x, e.t, e.w, e.v, e.p, e.q); }      \
     };
+#include "formulas/losses.h"
 
-FORMULA(LOSS_SQUARED_ERROR, false, (e.x - e.t) * (e.x - e.t), 2.0f * (e.x - e.t), 2.0f * (e.t - e.x))
-FORMULA(LOSS_BINARY_CROSS_ENTROPY, false, cross_entropy(e), cross_entropy_by_x(e), e.w * (0.0f - e.x))
-FORMULA(
-    LOSS_WEIGHTED_BINARY_CROSS_ENTROPY,
-    true,
-    cross_entropy(e),
-    cross_entropy_by_x(e),
-    e.w *((e.v - 1.0f) * softplus_of_negative(e.x) - e.x))
-
-FORMULA(
-    LOSS_PROBABILITY_CROSS_ENTROPY,
-    false,
-    probability_cross_entropy(e),
-    probability_cross_entropy_by_x(e),
-    orchard::log1p(-e.x) - precise::log(e.x))
-
-inline bool is_weighted() {
-    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, is_weighted()) }
-    return false;
+inline int operands() {
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, operands()) }
+    return 0;
 }
 inline float loss_value(LossElement e) {
     switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, of(e)) }
     return NAN;
 }
 inline float derivative_by_x(LossElement e) {
-    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, by_x(e)) }
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, by_first(e)) }
     return NAN;
 }
 inline float derivative_by_target(LossElement e) {
-    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, by_target(e)) }
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, by_second(e)) }
     return NAN;
 }
+inline float derivative_by_third(LossElement e) {
+    switch (operation) { LOSS_NAMES(ORCHARD_CASE, Formula, by_other(e)) }
+    return NAN;
+}
+
+}  // namespace losses
+}  // namespace orchard
 
 template <typename T, int count>
 inline LossElement loss_element(
     device const T *x,
     device const T *target,
-    device const T *weight,
-    device const T *positive,
+    device const T *third,
+    device const T *fourth,
+    constant LossParameters &p,
     thread long (&offsets)[count]) {
     return {
-        float(x[offsets[0]]), float(target[offsets[1]]), is_weighted() ? float(weight[offsets[2]]) : 1.0f,
-        is_weighted() ? float(positive[offsets[3]]) : 1.0f};
+        float(x[offsets[0]]),
+        float(target[offsets[1]]),
+        orchard::losses::operands() > 2 ? float(third[offsets[2]]) : 1.0f,
+        orchard::losses::operands() > 3 ? float(fourth[offsets[3]]) : 1.0f,
+        p.parameters[0],
+        p.parameters[1]};
 }
 
-// x, target, weight, positive  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach; weights only for the
-//                                                      weighted loss
-// out                          [[buffer(4)]]  has the loop's shape
+// x, target, third, fourth  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach, for the operands of the loss
+// out                       [[buffer(4)]]  has the loop's shape
 template <typename T>
 kernel void loss_values(
     device const T *x [[buffer(0)]],
     device const T *target [[buffer(1)]],
-    device const T *weight [[buffer(2)]],
-    device const T *positive [[buffer(3)]],
+    device const T *third [[buffer(2)]],
+    device const T *fourth [[buffer(3)]],
     device T *out [[buffer(4)]],
     constant LossParameters &p [[buffer(5)]],
     uint2 position [[thread_position_in_grid]],
@@ -128,7 +104,7 @@ kernel void loss_values(
     if (element >= ulong(p.loop.count)) return;
     long offsets[5];
     loop_places(p.loop, element, offsets);
-    out[offsets[4]] = T(loss_value(loss_element(x, target, weight, positive, offsets)));
+    out[offsets[4]] = T(orchard::losses::loss_value(loss_element(x, target, third, fourth, p, offsets)));
 }
 
 struct SumMerge {
@@ -143,8 +119,8 @@ template <typename T>
 kernel void loss_sums(
     device const T *x [[buffer(0)]],
     device const T *target [[buffer(1)]],
-    device const T *weight [[buffer(2)]],
-    device const T *positive [[buffer(3)]],
+    device const T *third [[buffer(2)]],
+    device const T *fourth [[buffer(3)]],
     device float *out [[buffer(4)]],
     constant LossParameters &p [[buffer(5)]],
     threadgroup float *scratch [[threadgroup(0)]],
@@ -156,7 +132,7 @@ kernel void loss_sums(
     for (ulong element = begin + lane; element < end; element += LANES) {
         long offsets[4];
         loop_places(p.loop, element, offsets);
-        sum += loss_value(loss_element(x, target, weight, positive, offsets));
+        sum += orchard::losses::loss_value(loss_element(x, target, third, fourth, p, offsets));
     }
     sum = combined<SumMerge>(sum, scratch, lane);
     if (lane == 0) out[group] = sum * p.factor;
@@ -177,28 +153,30 @@ kernel void loss_total(
     if (lane == 0) out[0] = sum * p.factor;
 }
 
-// scale                 [[buffer(4)]]  the gradient of each loss
-// gradient, target_gradient   [[buffer(5, 6)]]  those that are needed
+// scale                                       [[buffer(4)]]  the gradient of each loss
+// gradient, target_gradient, third_gradient   [[buffer(5, 6, 7)]]  those that are needed
 template <typename T>
 kernel void loss_gradients(
     device const T *x [[buffer(0)]],
     device const T *target [[buffer(1)]],
-    device const T *weight [[buffer(2)]],
-    device const T *positive [[buffer(3)]],
+    device const T *third [[buffer(2)]],
+    device const T *fourth [[buffer(3)]],
     device const float *scale [[buffer(4)]],
     device T *gradient [[buffer(5)]],
     device T *target_gradient [[buffer(6)]],
-    constant LossParameters &p [[buffer(7)]],
+    device T *third_gradient [[buffer(7)]],
+    constant LossParameters &p [[buffer(8)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     ulong element = loop_element(position, grid);
     if (element >= ulong(p.loop.count)) return;
-    long offsets[7];
+    long offsets[8];
     loop_places(p.loop, element, offsets);
-    LossElement e = loss_element(x, target, weight, positive, offsets);
+    LossElement e = loss_element(x, target, third, fourth, p, offsets);
     float share = scale[offsets[4]] * p.factor;
-    if (NEEDS & 1) gradient[offsets[5]] = T(derivative_by_x(e) * share);
-    if (NEEDS & 2) target_gradient[offsets[6]] = T(derivative_by_target(e) * share);
+    if (NEEDS & 1) gradient[offsets[5]] = T(orchard::losses::derivative_by_x(e) * share);
+    if (NEEDS & 2) target_gradient[offsets[6]] = T(orchard::losses::derivative_by_target(e) * share);
+    if (NEEDS & 4) third_gradient[offsets[7]] = T(orchard::losses::derivative_by_third(e) * share);
 }
 
 #define LOSS_KERNELS(T)                                                                                                \
@@ -210,7 +188,7 @@ kernel void loss_gradients(
         constant LossParameters &, threadgroup float *, uint, uint);                                                   \
     template [[host_name("loss_gradients_" #T)]] kernel void loss_gradients<T>(                                        \
         device const T *, device const T *, device const T *, device const T *, device const float *, device T *,      \
-        device T *, constant LossParameters &, uint2, uint2);
+        device T *, device T *, constant LossParameters &, uint2, uint2);
 
 LOSS_KERNELS(float)
 LOSS_KERNELS(half)

@@ -1,4 +1,5 @@
 /** Transforms of tensors along one axis, with checked arguments. */
+import { hasOnlyCpu } from "../backend/fuses.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { axes, axis as axisKind, choice, isListed, listOf, someNumber } from "../core/kinds.ts";
 import { type Kind, operand, optional, parameters } from "../core/parameters.ts";
@@ -9,9 +10,10 @@ import { movedim } from "../ops/view/permute.ts";
 import { axisOf, narrow } from "../ops/view/slice.ts";
 import { accumulationDType, complexDType, isComplex } from "../tensor/dtype.ts";
 import { aTensor } from "../tensor/kinds.ts";
+import { MAX_RANK } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import type { Direction } from "./primitive.ts";
-import { realToSpectrum, spectrumToReal, transformPairs } from "./transform.ts";
+import { realToSpectrum, spectrumToReal, transformAxes, transformPairs } from "./transform.ts";
 
 /**
  * Which direction of a transform of n elements is scaled: `"backward"` scales the inverse by 1 / n, `"forward"` the
@@ -109,8 +111,28 @@ export function resized(x: Tensor, axis: number, length: number): Tensor {
   return embed(x, shape, (whole) => narrow(whole, axis, 0, size));
 }
 
-/** Transforms a complex tensor along an axis. */
-export function complexLine(x: Tensor, { operation, axis, length, inverse, scale }: Line): Tensor {
+/** Transforms a complex or real tensor along an axis. */
+export const complexLine = (x: Tensor, line: Line): Tensor => complexLines(x, [line]);
+
+/** Transforms a complex or real tensor along axes, in one direction. */
+export function complexLines(x: Tensor, lines: readonly Line[]): Tensor {
+  if (
+    lines.length === 0 ||
+    x.rank === MAX_RANK ||
+    !hasOnlyCpu(x) ||
+    lines.some(({ axis, length }) => x.shape[axis] !== length)
+  )
+    return lines.reduce(separateLine, asComplex(x));
+  const isReal = !isComplex(x.dtype);
+  const given = isReal ? toDType(x, accumulationDType(x.dtype)) : viewAsReal(x);
+  const [{ operation, inverse }] = lines as readonly [Line, ...Line[]];
+  const scale = lines.reduce((product, line) => product * line.scale, 1);
+  return viewAsComplex(
+    transformAxes(operation, given, { axes: lines.map(({ axis }) => axis), isReal, inverse, scale }),
+  );
+}
+
+function separateLine(x: Tensor, { operation, axis, length, inverse, scale }: Line): Tensor {
   const pairs = resized(viewAsReal(x), axis, length);
   return viewAsComplex(transformPairs(operation, pairs, { axis, inverse, scale }));
 }

@@ -7,10 +7,9 @@ import type { DType } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import {
-  asComplex,
   asReal,
   checkLength,
-  complexLine,
+  complexLines,
   type FftManyOptions,
   linesOf,
   manyParameters,
@@ -35,17 +34,16 @@ interface Passes {
   readonly inverse: boolean;
 }
 
-/** Transforms complex numbers along each axis. */
-const complexLines = (x: Tensor, lines: Lines, { operation, norm, inverse }: Passes): Tensor =>
-  lines.reduce(
-    (result, { axis, length }) =>
-      complexLine(result, { operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) }),
+/** Transforms complex or real numbers along each axis. */
+const complexAxes = (x: Tensor, lines: Lines, { operation, norm, inverse }: Passes): Tensor =>
+  complexLines(
     x,
+    lines.map(({ axis, length }) => ({ operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) })),
   );
 
 function complexMany(operation: string, { x, s, dim, norm }: Parsed, inverse: boolean): Tensor {
   const lines = linesOf(operation, x, s, dim);
-  return underName(operation, () => tidy(() => complexLines(asComplex(x), lines, { operation, norm, inverse })));
+  return underName(operation, () => tidy(() => complexAxes(x, lines, { operation, norm, inverse })));
 }
 
 /** Transforms real numbers along the last of the axes, and the spectra along the others. */
@@ -55,7 +53,7 @@ function spectrumMany(operation: string, { x, s, dim, norm }: Parsed, inverse: b
   return underName(operation, () =>
     tidy(() => {
       const line = { operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) };
-      return complexLines(spectrumLine(asReal(operation, x), line), lines.slice(0, -1), { operation, norm, inverse });
+      return complexAxes(spectrumLine(asReal(operation, x), line), lines.slice(0, -1), { operation, norm, inverse });
     }),
   );
 }
@@ -68,7 +66,7 @@ function realMany(operation: string, { x, s, dim, norm }: Parsed, inverse: boole
   const length = checkLength(operation, given === -1 ? 2 * (x.shape[axis] - 1) : given);
   return underName(operation, () =>
     tidy(() => {
-      const spectra = complexLines(asComplex(x), lines.slice(0, -1), { operation, norm, inverse });
+      const spectra = complexAxes(x, lines.slice(0, -1), { operation, norm, inverse });
       return realLine(spectra, { operation, axis, length, inverse, scale: scaleOf(norm, length, inverse) });
     }),
   );

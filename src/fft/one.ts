@@ -36,7 +36,7 @@ interface Kind {
   readonly lengthOf?: (size: number) => number;
 }
 
-const complex = { prepare: (_: string, x: Tensor) => asComplex(x), run: complexLine } as const;
+const complex = { prepare: (_: string, x: Tensor) => x, run: complexLine } as const;
 const toSpectrum = { prepare: asReal, run: spectrumLine } as const;
 const toReal = {
   prepare: (_: string, x: Tensor) => asComplex(x),

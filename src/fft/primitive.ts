@@ -2,6 +2,8 @@
 import { cpuCall } from "../backend/cpu/call.ts";
 import { array, dtype, flag, real, whole, word } from "../backend/fields.ts";
 import { struct } from "../backend/metal/struct.ts";
+import { plainList } from "../tensor/frozen.ts";
+import { MAX_RANK } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /** X[k] = scale Σ x[j] e^(∓2πi jk / n): the exponent is negative unless `inverse`. */
@@ -15,6 +17,12 @@ export interface ComplexTransform extends Direction {
   readonly axis: number;
 }
 
+/** Transforms complex numbers, [..., 2], or real ones along several axes, whose lengths stay. */
+export interface AxesTransform extends Direction {
+  readonly axes: readonly number[];
+  readonly isReal: boolean;
+}
+
 /** Transforms between real rows of this length and the first half of their spectra: [..., length / 2 + 1, 2]. */
 export interface RealTransform extends Direction {
   readonly length: number;
@@ -23,19 +31,27 @@ export interface RealTransform extends Direction {
 
 /** Returns the number of elements before, along and after an axis of complex numbers. */
 export function partsOf(x: Tensor, axis: number): { outer: number; length: number; inner: number } {
-  const product = (sizes: readonly number[]) => sizes.reduce((size, each) => size * each, 1);
-  return {
-    outer: product(x.shape.slice(0, axis)),
-    length: x.shape[axis],
-    inner: product(x.shape.slice(axis + 1, -1)),
-  };
+  const sizes = plainList(x.shape);
+  let [outer, inner] = [1, 1];
+  for (let at = 0; at < axis; at++) outer *= sizes[at];
+  for (let at = axis + 1; at < sizes.length - 1; at++) inner *= sizes[at];
+  return { outer, length: sizes[axis], inner };
 }
 
 const direction = { inverse: flag, scale: real };
 
 export const fftCall = cpuCall(
   "fft",
-  { dtype, ...direction, outer: whole, length: whole, inner: whole, offsets: array(whole, 2) },
+  {
+    dtype,
+    ...direction,
+    isReal: flag,
+    passes: whole,
+    outer: array(whole, MAX_RANK),
+    length: array(whole, MAX_RANK),
+    inner: array(whole, MAX_RANK),
+    offsets: array(whole, 2),
+  },
   ["x", "out"],
 );
 

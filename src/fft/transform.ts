@@ -3,15 +3,17 @@
 import { noGrad } from "../autograd/modes.ts";
 import { record } from "../autograd/record.ts";
 import { execute, firstBackendOf } from "../backend/dispatch.ts";
+import { onlyCpuFuses } from "../backend/missing.ts";
 import { definePrimitive } from "../backend/primitive.ts";
 import { lastElement } from "../core/collections.ts";
 import { contiguous } from "../ops/copy/copy.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { mul } from "../ops/elementwise/arithmetic.ts";
+import { select } from "../ops/view/slice.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { chirpTable, radicesOf } from "./lengths.metal.ts";
-import type { ComplexTransform, Direction, RealTransform } from "./primitive.ts";
-import { complexCpu, realCpu } from "./transform.cpu.ts";
+import type { AxesTransform, ComplexTransform, Direction, RealTransform } from "./primitive.ts";
+import { axesCpu, complexCpu, realCpu } from "./transform.cpu.ts";
 import { complexMetal, realMetal } from "./transform.metal.ts";
 import { complexReference, realReference } from "./transform.reference.ts";
 
@@ -27,7 +29,13 @@ const realPrimitive = definePrimitive<RealTransform>({
   implementations: { metal: realMetal, cpu: realCpu, reference: realReference },
 });
 
-const dense = (x: Tensor): Tensor => noGrad(() => contiguous(x));
+const axesPrimitive = definePrimitive<AxesTransform>({
+  name: "fftAxes",
+  family: "fft",
+  implementations: { metal: onlyCpuFuses, cpu: axesCpu, reference: onlyCpuFuses },
+});
+
+const dense = (x: Tensor): Tensor => (x.isContiguous ? x : noGrad(() => contiguous(x)));
 
 /** Returns the inputs of a primitive: on metal, lengths with large prime factors need the table of a chirp. */
 function inputsOf(x: Tensor, length: number): Tensor[] {
@@ -54,6 +62,23 @@ export function transformPairs(operation: string, x: Tensor, attributes: Complex
   record(operation, [x], [output], [], ([gradient]) => [
     transformPairs(operation, gradient, { ...attributes, inverse: !attributes.inverse }),
   ]);
+  return output;
+}
+
+/**
+ * Transforms complex or real numbers along several axes in one call of the cpu backend.
+ *
+ * @param x [..., 2], or [...] if real; float32 or float64
+ * @returns [..., 2]
+ */
+export function transformAxes(operation: string, x: Tensor, attributes: AxesTransform): Tensor {
+  const { isReal, inverse } = attributes;
+  const shape = isReal ? [...x.shape, 2] : x.shape;
+  const output = execute(axesPrimitive, [dense(x)], shape, x.dtype, attributes, operation);
+  record(operation, [x], [output], [], ([gradient]) => {
+    const pairs = transformAxes(operation, gradient, { ...attributes, isReal: false, inverse: !inverse });
+    return [isReal ? select(pairs, -1, 0) : pairs];
+  });
   return output;
 }
 

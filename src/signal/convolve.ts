@@ -5,7 +5,7 @@ import { lastElement } from "../core/collections.ts";
 import { ArgumentError, ShapeError } from "../core/errors.ts";
 import { choice } from "../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../core/parameters.ts";
-import { asComplex, complexLine, realLine, spectrumLine } from "../fft/lines.ts";
+import { complexLine, realLine, spectrumLine } from "../fft/lines.ts";
 import { conj } from "../ops/complex/parts.ts";
 import { conv1d } from "../ops/convolution/convolution.ts";
 import { toDType } from "../ops/copy/cast.ts";
@@ -143,7 +143,7 @@ function byTransforms(operation: string, x: Tensor, y: Tensor): Tensor {
   };
   const isOfComplex = isComplex(x.dtype);
   const spectrum = (each: Tensor) =>
-    isOfComplex ? complexLine(asComplex(each), line(each, false)) : spectrumLine(each, line(each, false));
+    isOfComplex ? complexLine(each, line(each, false)) : spectrumLine(each, line(each, false));
   const product = mul(spectrum(x), spectrum(y));
   const whole = isOfComplex ? complexLine(product, line(product, true)) : realLine(product, line(product, true));
   return narrow(whole, whole.rank - 1, 0, size);

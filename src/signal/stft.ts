@@ -6,7 +6,7 @@ import { ArgumentError, DTypeError, ShapeError } from "../core/errors.ts";
 import { choice, flag } from "../core/kinds.ts";
 import { type Needed, operand, optional, parameters, required } from "../core/parameters.ts";
 import { tupleOf } from "../core/tuples.ts";
-import { asComplex, complexLine, realLine, spectrumLine } from "../fft/lines.ts";
+import { complexLine, realLine, spectrumLine } from "../fft/lines.ts";
 import type { RealFrom } from "../fft/one.ts";
 import type { ComplexFrom } from "../ops/complex/parts.ts";
 import { fold } from "../ops/convolution/unfold.ts";
@@ -135,7 +135,7 @@ function spectraOf(
   const scale = normalized ? 1 / Math.sqrt(nFft) : 1;
   const line = { operation: "stft", axis: 2, length: nFft, inverse: false, scale };
   const weighted = mul(frames, window);
-  return onesided ? spectrumLine(weighted, line) : complexLine(asComplex(weighted), line);
+  return onesided ? spectrumLine(weighted, line) : complexLine(weighted, line);
 }
 
 /**

@@ -102,21 +102,22 @@ const fastMethods: object = Object.create(
   Object.fromEntries(Object.entries(methods).map(([name, value]) => [name, { value, enumerable: false }])),
 );
 
-/** Number of cache slots, one list per hash. Lists that collide are created again. */
-const SLOTS = 2048;
+/** Number of cache slots, in pairs: two lists of one hash are kept. A third replaces the one used least recently. */
+const SLOTS = 2 ** 11;
 const known = new Array<readonly number[] | null>(SLOTS).fill(null);
 
 /** Returns a frozen list of the same numbers: the list itself if it is frozen here, else a shared one. */
 export function freezeList(list: readonly number[]): readonly number[] {
   if (FrozenList.has(list)) return list;
-  let hash = list.length;
+  let hash = Math.imul(list.length + 1, 0x9e3779b1); // not the length, which would give [] and [1] one hash
   for (let at = 0; at < list.length; at++) hash = Math.imul(hash ^ list[at], 0x9e3779b1);
-  const slot = (hash ^ (hash >>> 15)) & (SLOTS - 1);
+  const slot = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b) >>> 21; // as many bits as SLOTS has
   const found = known[slot]!;
   if (found !== null && isEqual(plainList(found), list)) return found;
-  const made = FrozenList.of(list);
-  known[slot] = made;
-  return made;
+  const other = known[slot ^ 1]!;
+  known[slot ^ 1] = found;
+  known[slot] = other !== null && isEqual(plainList(other), list) ? other : FrozenList.of(list);
+  return known[slot];
 }
 
 /** Returns the unfrozen copy, which is fast to read. Don't modify it or return it to callers. */

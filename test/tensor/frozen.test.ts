@@ -204,3 +204,12 @@ describe("frozen lists of sizes are shared", () => {
     expect([...list]).toEqual(plain);
   });
 });
+
+test("of two lists that calls use in turn, neither is created again", () => {
+  const lists = [[], ...[1, 2, 3, 7, 32].flatMap((size) => [[size], [1, size], [size, 1], [size, size, 2]])];
+  for (const one of lists)
+    for (const other of lists) {
+      const kept = [freezeList([...one]), freezeList([...other])];
+      expect([freezeList([...one]), freezeList([...other])].every((list, at) => list === kept[at])).toBe(true);
+    }
+});

@@ -92,8 +92,9 @@ inline double log_gamma(double a) {
   return (raised - 0.5) * log(raised) - raised + half_log_two_pi + stirling_series(1 / raised) - steps;
 }
 
-// Elements are computed in parts, without branches and in loops without other loops, which compilers vectorize.
-constexpr int part_elements = 64;
+// Elements are computed in parts, without branches and in loops without other loops, which compilers vectorize. A part
+// of a few elements is shorter, or a call of a few elements would take as long as one of 64.
+constexpr int part_elements = 64, short_part = 8;
 using GammaNumbers = double[part_elements];
 
 // e^t - 1 for |t| < 100, by Taylor's series for |r| ≤ ln 2/2. Its error is below 2^-32 e^t. The exponents of an
@@ -106,32 +107,34 @@ inline double rough_expm1(double t) {
 }
 
 // Sets `sums` to the integrals at x ≥ 1.
+template <int elements>
 [[gnu::flatten]] inline void integrate(const GammaRule &rule, const GammaNumbers &a, const GammaNumbers &x,
                                        GammaNumbers &sums) {
   GammaNumbers steps;
-  for (int i = 0; i < part_elements; i++) {
+  for (int i = 0; i < elements; i++) {
     steps[i] = step_of_integral(a[i], x[i], rule.depth);
     sums[i] = 0;
   }
   for (int point = 0; point < rule.points; point++)
-    for (int i = 0; i < part_elements; i++) {
+    for (int i = 0; i < elements; i++) {
       const double t = steps[i] * rule.at[point];
       const float h = float(a[i] * t - x[i] * rough_expm1(t)); // from -depth to 0: its rounding costs little
       sums[i] += double(exp(h)) * rule.weight[point];
     }
-  for (int i = 0; i < part_elements; i++) sums[i] *= std::fabs(steps[i]);
+  for (int i = 0; i < elements; i++) sums[i] *= std::fabs(steps[i]);
 }
 
 // Sets `sums` to Σ (-x)ⁿ/(n! (a + n)) from n = 1 on, for x < 1.
+template <int elements>
 inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, GammaNumbers &sums) {
   constexpr int terms = 12;
   GammaNumbers factors;
-  for (int i = 0; i < part_elements; i++) {
+  for (int i = 0; i < elements; i++) {
     sums[i] = 0;
     factors[i] = 1;
   }
   for (int n = 1; n <= terms; n++)
-    for (int i = 0; i < part_elements; i++) {
+    for (int i = 0; i < elements; i++) {
       factors[i] *= x[i] * (-1.0 / n);
       sums[i] += factors[i] / (a[i] + n);
     }
@@ -145,18 +148,20 @@ struct GammaSide {
   int count = 0;
 };
 
+template <int elements>
 [[gnu::flatten]] inline void compute_near(const GammaRule &, bool is_upper, GammaSide &side) {
-  add_power_series(side.a, side.x, side.values);
-  for (int i = 0; i < part_elements; i++) {
+  add_power_series<elements>(side.a, side.x, side.values);
+  for (int i = 0; i < elements; i++) {
     const double a = side.a[i], of_gamma = log_gamma(a);
     const double lower = exp(a * log(side.x[i]) - of_gamma - log(a)) * (a * side.values[i] + 1);
     side.values[i] = is_upper ? 1 - lower : lower;
   }
 }
 
+template <int elements>
 [[gnu::flatten]] inline void compute_far(const GammaRule &rule, bool is_upper, GammaSide &side) {
-  integrate(rule, side.a, side.x, side.values);
-  for (int i = 0; i < part_elements; i++) {
+  integrate<elements>(rule, side.a, side.x, side.values);
+  for (int i = 0; i < elements; i++) {
     const double a = side.a[i], x = side.x[i], e = (x - a) / a;
     const double of_far = a * (log1p(e) - e) - stirling_series(1 / a) + 0.5 * log(a / two_pi);
     const double density = exp(a < 10 ? a * log(x) - x - log_gamma(a) : of_far), part = density * side.values[i];
@@ -169,7 +174,9 @@ void shares(const GammaRule &rule, bool is_upper, const float *a, const float *x
   std::fill_n(near.a, part_elements, 1.0), std::fill_n(near.x, part_elements, 0.5); // unused elements are regular too
   std::fill_n(far.a, part_elements, 1.0), std::fill_n(far.x, part_elements, 1.0);
   const auto finish = [&](GammaSide &side) {
-    (&side == &near ? compute_near : compute_far)(rule, is_upper, side);
+    const bool is_short = side.count <= short_part;
+    if (&side == &near) (is_short ? compute_near<short_part> : compute_near<part_elements>)(rule, is_upper, side);
+    else (is_short ? compute_far<short_part> : compute_far<part_elements>)(rule, is_upper, side);
     for (int i = 0; i < side.count; i++) {
       const int64_t place = side.places[i];
       out[place] = float(with_limits(side.values[i], a[place], x[place], is_upper));

@@ -26,23 +26,30 @@ void check_sizes(std::initializer_list<int64_t> sizes) {
     if (size < 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected sizes of at least 0, got " + std::to_string(size));
 }
 
+// The numbers of elements before, along and after an axis, and the direction of its transform.
+template <class T> struct AxisTransform {
+  int64_t outer, length, inner;
+  bool inverse;
+  T scale;
+};
+
 // Whether a vector holds an element of several matrices instead of several adjacent columns: if there are few columns,
 // and the matrices fit into a cache as vectors.
-bool columns_of_matrices(const FftBlock &block, int64_t lanes) {
-  const int64_t outer = block.outer, inner = block.inner, groups = (outer + lanes - 1) / lanes;
-  return block.length * inner <= most_lane_numbers && 3 * groups * inner < 2 * outer * ((inner + lanes - 1) / lanes);
+template <class T> bool columns_of_matrices(const AxisTransform<T> &axis, int64_t lanes) {
+  const int64_t outer = axis.outer, inner = axis.inner, groups = (outer + lanes - 1) / lanes;
+  return axis.length * inner <= most_lane_numbers && 3 * groups * inner < 2 * outer * ((inner + lanes - 1) / lanes);
 }
 
 // Transforms columns in blocks of adjacent ones. Long columns would not fit into a cache as vectors: they are copied to
 // rows first.
-template <class T> void transform_columns(const FftBlock &block, const T *x, T *out) {
-  const int64_t outer = block.outer, n = block.length, inner = block.inner;
+template <class T> void transform_columns(const AxisTransform<T> &axis, const T *x, T *out) {
+  const int64_t outer = axis.outer, n = axis.length, inner = axis.inner;
   const auto plan = plan_of<T>(n);
   const FftKernels<T> &kernels = fft_kernels<T>();
   const int64_t lanes = kernels.lanes, blocks = (inner + lanes - 1) / lanes;
-  const T scale = T(double(block.scale));
-  const bool inverse = block.inverse;
-  if (plan->passes && columns_of_matrices(block, lanes)) {
+  const T scale = axis.scale;
+  const bool inverse = axis.inverse;
+  if (plan->passes && columns_of_matrices(axis, lanes)) {
     const int64_t groups = (outer + lanes - 1) / lanes, numbers = 2 * n * inner;
     ScratchParts<T> works(std::min<int64_t>(thread_count(), groups), scratch_product({n, 2 * inner + 4, lanes}));
     parallel_for(groups, std::max<int64_t>(1, numbers_of_task / (n * inner * lanes)), [&](int64_t begin, int64_t end) {
@@ -85,19 +92,43 @@ template <class T> void transform_columns(const FftBlock &block, const T *x, T *
   }
 }
 
+template <class T> void transform_axis(const AxisTransform<T> &axis, const T *x, T *out) {
+  if (axis.inner > 1) return transform_columns(axis, x, out);
+  const int64_t n = axis.length;
+  transform_rows<T>(*plan_of<T>(n), {x, out, 2 * n, 2 * n, axis.outer, axis.inverse, axis.scale});
+}
+
+// Passes after the first work in place.
 template <class T> void run_fft(const FftBlock &block, Operands operands) {
-  const int64_t outer = block.outer, n = block.length, inner = block.inner;
-  const int64_t count = scratch_product({outer, n, inner, 2});
-  const T *x = operands.inputs<T>(0, block.offsets[0], Extent(count));
-  T *out = operands.results<T>(1, block.offsets[1], Extent(count));
-  if (count == 0) return;
-  if (inner > 1) return transform_columns(block, x, out);
-  transform_rows<T>(*plan_of<T>(n), {x, out, 2 * n, 2 * n, outer, block.inverse, T(double(block.scale))});
+  const int64_t numbers = scratch_product({block.outer[0], block.length[0], block.inner[0]});
+  const int64_t passes = block.passes;
+  const T *x = operands.inputs<T>(0, block.offsets[0], Extent(block.is_real ? numbers : 2 * numbers));
+  T *out = operands.results<T>(1, block.offsets[1], Extent(2 * numbers));
+  if (numbers == 0) return;
+  if (block.is_real) {
+    parallel_for(numbers, numbers_of_task, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) out[2 * i] = x[i], out[2 * i + 1] = 0;
+    });
+    x = out;
+  }
+  for (int64_t pass = 0; pass < passes; pass++) {
+    const T scale = pass == 0 ? T(double(block.scale)) : T(1);
+    const AxisTransform<T> axis = {block.outer[pass], block.length[pass], block.inner[pass], block.inverse, scale};
+    transform_axis<T>(axis, pass == 0 ? x : out, out);
+  }
 }
 
 void fft(const FftBlock &block, Operands operands) {
   check_dtype("fft", block.dtype);
-  check_sizes({block.outer, block.length, block.inner});
+  const int64_t passes = block.passes;
+  if (passes < 1 || passes > int(std::extent_v<decltype(FftBlock::outer)>))
+    fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected 1 to 8 axes, got " + std::to_string(passes));
+  for (int64_t pass = 0; pass < passes; pass++) {
+    check_sizes({block.outer[pass], block.length[pass], block.inner[pass]});
+    if (scratch_product({block.outer[pass], block.length[pass], block.inner[pass]}) !=
+        scratch_product({block.outer[0], block.length[0], block.inner[0]}))
+      fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected as many elements along each axis");
+  }
   if (block.dtype == DType::float64) run_fft<double>(block, operands);
   else run_fft<float>(block, operands);
 }

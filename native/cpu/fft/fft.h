@@ -4,6 +4,9 @@
 // lanes: real parts, then imaginary parts.
 #pragma once
 
+// Transforms along one axis after another.
+// - is_real: whether x has real numbers
+// - outer, length, inner: the numbers of elements before, along and after each axis
 // - offsets: of x and out
 #include "../../.build/generated/fft_block.h"
 

@@ -30,6 +30,7 @@ template <int operands> struct Call {
   LossOperand names[operands];
   DType dtypes[operands];
   double factor;
+  double parameters[2];
   Nest<operands> nest;
   char *first[operands];
 
@@ -44,10 +45,10 @@ template <int operands> struct Call {
     nest.set_strides_of(at, 0);
   }
 
-  // Finds the addresses of x, the target, and the weights of a weighted loss.
-  void find_inputs(const Operands &bases, Loss loss, const Whole (&offsets)[operands]) {
+  // Finds the addresses of the first `count` operands; a loss has up to four.
+  void find_inputs(const Operands &bases, int count, const Whole (&offsets)[operands]) {
     for (int at = 0; at < 4; at++)
-      if (at < 2 || loss == Loss::weightedBinaryCrossEntropy) find_input(bases, at, offsets[at]);
+      if (at < count) find_input(bases, at, offsets[at]);
       else leave_out(at);
   }
 
@@ -55,7 +56,7 @@ template <int operands> struct Call {
   template <class Use> void for_each_part(int64_t begin, int64_t end, Use &&use) const {
     const bool is_large = is_streamed(nest.count() * dtype_sizes[static_cast<int>(dtypes[0])]);
     for_each_run(nest, begin, end, [&](const int64_t (&offsets)[operands], int64_t, int64_t length) {
-      LossRun run{{}, {}, length, factor, is_large};
+      LossRun run{{}, {}, length, factor, {parameters[0], parameters[1]}, is_large};
       for (int at = 0; at < operands; at++) {
         if (!first[at]) continue;
         run.operands[names[at]] = element(first[at], dtypes[at], offsets[at]);
@@ -75,18 +76,19 @@ void store_sum(char *out, DType dtype, double value) {
 void loss(const LossBlock &block, Operands operands) {
   const Loss kind = block.loss;
   const DType dtype = checked(block.dtype), result = block.is_summed ? accumulation_dtype(dtype) : dtype;
-  Call<5> call{{loss_x, loss_target, loss_weight, loss_positive, loss_out},
+  Call<5> call{{loss_x, loss_target, loss_third, loss_fourth, loss_out},
                {dtype, dtype, dtype, dtype, result},
                block.factor,
+               {block.parameters[0], block.parameters[1]},
                block.nest,
                {}};
   const bool is_summed = block.is_summed;
-  call.find_inputs(operands, kind, block.offsets);
+  const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
+  call.find_inputs(operands, kernel.operands(kind), block.offsets);
   if (is_summed) call.nest.set_strides_of(4, 0);
   else call.find_result(operands, 4, block.offsets[4]);
   char *sum_of_all = is_summed ? operands.result(4, result, block.offsets[4], Extent()) : nullptr;
   const int64_t count = call.nest.count();
-  const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
   Scratch<double> sums(is_summed ? (count + chunk_elements - 1) / chunk_elements : 0);
   parallel_for(count, chunk_elements, [&](int64_t begin, int64_t end) {
     double sum = 0;
@@ -102,28 +104,29 @@ void loss(const LossBlock &block, Operands operands) {
   store_sum(sum_of_all, result, total * call.factor);
 }
 
-// Computes the requested gradients of x and of the target: the derivative times the factor and the gradient of each
-// loss.
+// Computes the requested gradients of the first three operands: the derivative times the factor and the gradient of
+// each loss.
 void loss_gradient(const LossGradientBlock &block, Operands operands) {
   const Loss kind = block.loss;
   const DType dtype = checked(block.dtype);
-  Call<7> call{{loss_x, loss_target, loss_weight, loss_positive, loss_scale, loss_out, loss_target_out},
-               {dtype, dtype, dtype, dtype, accumulation_dtype(dtype), dtype, dtype},
+  Call<8> call{{loss_x, loss_target, loss_third, loss_fourth, loss_scale, loss_out, loss_target_out, loss_third_out},
+               {dtype, dtype, dtype, dtype, accumulation_dtype(dtype), dtype, dtype, dtype},
                block.factor,
+               {block.parameters[0], block.parameters[1]},
                block.nest,
                {}};
-  call.find_inputs(operands, kind, block.offsets);
+  const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
+  call.find_inputs(operands, kernel.operands(kind), block.offsets);
   call.find_input(operands, 4, block.offsets[4]);
-  for (int at = 0; at < 2; at++)
+  for (int at = 0; at < 3; at++)
     if (block.needs[at]) call.find_result(operands, 5 + at, block.offsets[5 + at]);
     else call.leave_out(5 + at);
-  const LossKernel &kernel = losses().kernels[static_cast<int>(dtype)];
   parallel_for(call.nest.count(), chunk_elements, [&](int64_t begin, int64_t end) {
     call.for_each_part(begin, end, [&](const LossRun &run) { kernel.gradients(kind, run); });
   });
 }
 
 ORCHARD_FUNCTION("loss", loss, LossBlock, 5)
-ORCHARD_FUNCTION("lossGradient", loss_gradient, LossGradientBlock, 7)
+ORCHARD_FUNCTION("lossGradient", loss_gradient, LossGradientBlock, 8)
 
 } // namespace

@@ -1,12 +1,12 @@
 #include "loss.h"
 
-#include "../elementwise/math.h" // exp, which is vectorized in loops
-#include "../elementwise/softplus.h"
+#include "../elementwise/activations.h"
 #include "../lanes.h"
 #include "../streamed.h"
 #include "tuning.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -42,122 +42,79 @@ void stored(const Compute<T> *values, const LossRun &run, int operand, int64_t s
 }
 
 template <class C> struct Elements {
-  const C *x, *t, *w, *v; // w and v are null if they are 1
+  const C *x, *t, *w, *v; // w and v are null if the loss has fewer operands
+  C p, q;
 };
 
 // Calls use(elements, start, count) for tiles of a run.
-template <class T, class Use> void for_each_tile(Loss loss, const LossRun &run, Use &&use) {
+template <class T, class Use> void for_each_tile(const LossRun &run, Use &&use) {
   using C = Compute<T>;
   C buffers[4][tile];
-  bool is_weighted = loss == Loss::weightedBinaryCrossEntropy;
   for (int64_t start = 0; start < run.count; start += tile) {
     int64_t count = std::min(tile, run.count - start);
     auto operand = [&](int at) { return loaded<T>(run.operands[at], run.strides[at], start, count, buffers[at]); };
-    use(Elements<C>{operand(loss_x), operand(loss_target), is_weighted ? operand(loss_weight) : nullptr,
-                    is_weighted ? operand(loss_positive) : nullptr},
+    use(Elements<C>{operand(loss_x), operand(loss_target), operand(loss_third), operand(loss_fourth),
+                    C(run.parameters[0]), C(run.parameters[1])},
         start, count);
   }
 }
 
 // ---------------------------------------------------------------- formulas
 
-template <class C> inline C magnitude(C x) { return x < 0 ? -x : x; }
-// NaN is not preserved here; it is preserved by the terms to which the result is added.
-template <class C> inline C softplus_of_negative(C x) {
-  return fused(lifted_log_of_one_and_exp(magnitude(x)), half_lowered<C>, x < 0 ? -x : C(0));
-}
+template <Loss loss> struct LossFormula;
+
+#define LOSS_VALUES                                                                                                    \
+  [[maybe_unused]] T x, [[maybe_unused]] T t, [[maybe_unused]] T w, [[maybe_unused]] T v, [[maybe_unused]] T p,        \
+      [[maybe_unused]] T q
+#define LOSS(NAME, name, count, value, by_x, by_target, by_third)                                                      \
+  template <> struct LossFormula<Loss::name> {                                                                         \
+    static constexpr int operands = count;                                                                             \
+    template <class T> static T of(LOSS_VALUES) { return value; }                                                      \
+    template <class T> static T slope_by_x(LOSS_VALUES) { return by_x; }                                               \
+    template <class T> static T slope_by_target(LOSS_VALUES) { return by_target; }                                     \
+    template <class T> static T slope_by_third(LOSS_VALUES) { return by_third; }                                       \
+  };
+#include "../../../kernels/formulas/losses.h"
+#undef LOSS
+#undef LOSS_VALUES
 
 // Operands never overlap a result; __restrict lets loops be vectorized without an aliasing check.
-template <class C> void squared_errors(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; i++) out[i] = (x[i] - t[i]) * (x[i] - t[i]);
-}
-
-template <class C>
-void binary_cross_entropies(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; i++) out[i] = (1 - t[i]) * x[i] + softplus_of_negative(x[i]);
-}
-
-template <class C>
-void weighted_binary_cross_entropies(const C *__restrict x, const C *__restrict t, const C *__restrict w,
-                                     const C *__restrict v, C *__restrict out, int64_t count) {
+template <class Formula, class C, class Function>
+void for_each_element(const Elements<C> &e, C *__restrict out, int64_t count, Function function) {
+  const C *__restrict x = e.x, *__restrict t = e.t, *__restrict w = e.w, *__restrict v = e.v;
+  const C p = e.p, q = e.q;
   for (int64_t i = 0; i < count; i++)
-    out[i] = w[i] * ((1 - t[i]) * x[i] + (1 - t[i] + v[i] * t[i]) * softplus_of_negative(x[i]));
+    out[i] = function(x[i], t[i], Formula::operands > 2 ? w[i] : C(1), Formula::operands > 3 ? v[i] : C(1), p, q);
 }
 
-// Limits logarithms, as PyTorch does; NaN stays NaN.
-template <class C> inline C limited_logarithm(C x) { return x < C(-100) ? C(-100) : x; }
+// Computes the value of a loss, or its derivative with respect to an operand, of adjacent elements.
+template <class C> using LossLoop = void (*)(const Elements<C> &, C *, int64_t);
 
-template <class C>
-void probability_cross_entropies(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    out[i] = (t[i] - 1) * limited_logarithm(log1p(-x[i])) - t[i] * limited_logarithm(log(x[i]));
-}
+template <class C> struct LossLoops {
+  int operands;
+  LossLoop<C> values, slopes[3];
+};
 
-template <class C> void values_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  switch (loss) {
-  case Loss::squaredError: return squared_errors(e.x, e.t, out, count);
-  case Loss::binaryCrossEntropy: return binary_cross_entropies(e.x, e.t, out, count);
-  case Loss::weightedBinaryCrossEntropy: return weighted_binary_cross_entropies(e.x, e.t, e.w, e.v, out, count);
-  case Loss::probabilityCrossEntropy: return probability_cross_entropies(e.x, e.t, out, count);
-  case Loss::count: break;
+template <Loss loss, class C> constexpr LossLoops<C> loops_of() {
+  using Formula = LossFormula<loss>;
+#define ORCHARD_LOSS_LOOP(function)                                                                                    \
+  [](const Elements<C> &e, C *out, int64_t count) {                                                                    \
+    for_each_element<Formula>(e, out, count,                                                                           \
+                              [](C x, C t, C w, C v, C p, C q) { return Formula::function(x, t, w, v, p, q); });       \
   }
+  return {Formula::operands,
+          ORCHARD_LOSS_LOOP(of),
+          {ORCHARD_LOSS_LOOP(slope_by_x), ORCHARD_LOSS_LOOP(slope_by_target), ORCHARD_LOSS_LOOP(slope_by_third)}};
+#undef ORCHARD_LOSS_LOOP
 }
 
-// (1 - t) σ(x) - v t σ(-x), where one exponential gives both sigmoids.
-template <class C> inline C logit_derivative(C x, C t, C v) {
-  C e = exp(-magnitude(x)), larger_one = 1 / (1 + e), smaller_one = e * larger_one;
-  return (1 - t) * (x < 0 ? smaller_one : larger_one) - v * t * (x < 0 ? larger_one : smaller_one);
+template <class C, size_t... names> const LossLoops<C> &loops_among(Loss loss, std::index_sequence<names...>) {
+  static constexpr LossLoops<C> all[] = {loops_of<static_cast<Loss>(names), C>()...};
+  return all[static_cast<int>(loss)];
 }
 
-template <class C>
-void logit_derivatives(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; i++) out[i] = logit_derivative(x[i], t[i], C(1));
-}
-
-template <class C>
-void weighted_logit_derivatives(const C *__restrict x, const C *__restrict t, const C *__restrict w,
-                                const C *__restrict v, C *__restrict out, int64_t count) {
-  for (int64_t i = 0; i < count; i++) out[i] = w[i] * logit_derivative(x[i], t[i], v[i]);
-}
-
-// (x - t) / (x (1 - x)), with a lower bound of the divisor, as in PyTorch.
-template <class C>
-void probability_derivatives(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
-  constexpr C least = C(1e-12);
-  for (int64_t i = 0; i < count; i++) {
-    const C product = x[i] * (1 - x[i]);
-    out[i] = (x[i] - t[i]) / (product < least ? least : product);
-  }
-}
-
-template <class C> void derivatives_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  switch (loss) {
-  case Loss::squaredError:
-    for (int64_t i = 0; i < count; i++) out[i] = 2 * (e.x[i] - e.t[i]);
-    return;
-  case Loss::binaryCrossEntropy: return logit_derivatives(e.x, e.t, out, count);
-  case Loss::weightedBinaryCrossEntropy: return weighted_logit_derivatives(e.x, e.t, e.w, e.v, out, count);
-  case Loss::probabilityCrossEntropy: return probability_derivatives(e.x, e.t, out, count);
-  case Loss::count: break;
-  }
-}
-
-template <class C> void target_derivatives_of(Loss loss, Elements<C> e, C *out, int64_t count) {
-  switch (loss) {
-  case Loss::squaredError:
-    for (int64_t i = 0; i < count; i++) out[i] = 2 * (e.t[i] - e.x[i]);
-    return;
-  case Loss::binaryCrossEntropy:
-    for (int64_t i = 0; i < count; i++) out[i] = -e.x[i];
-    return;
-  case Loss::weightedBinaryCrossEntropy:
-    for (int64_t i = 0; i < count; i++) out[i] = e.w[i] * ((e.v[i] - 1) * softplus_of_negative(e.x[i]) - e.x[i]);
-    return;
-  case Loss::probabilityCrossEntropy:
-    for (int64_t i = 0; i < count; i++) out[i] = log1p(-e.x[i]) - log(e.x[i]);
-    return;
-  case Loss::count: break;
-  }
+template <class C> const LossLoops<C> &loops_for(Loss loss) {
+  return loops_among<C>(loss, std::make_index_sequence<static_cast<size_t>(Loss::count)>());
 }
 
 // ---------------------------------------------------------------- runs
@@ -165,8 +122,9 @@ template <class C> void target_derivatives_of(Loss loss, Elements<C> e, C *out, 
 template <class T> void values(Loss loss, const LossRun &run) {
   using C = Compute<T>;
   C out[tile];
-  for_each_tile<T>(loss, run, [&](Elements<C> e, int64_t start, int64_t count) {
-    values_of(loss, e, out, count);
+  const LossLoops<C> &loops = loops_for<C>(loss);
+  for_each_tile<T>(run, [&](const Elements<C> &e, int64_t start, int64_t count) {
+    loops.values(e, out, count);
     stored<T>(out, run, loss_out, start, count);
   });
   if (run.is_streamed) orchard::streams().finish();
@@ -176,8 +134,9 @@ template <class T> double sum(Loss loss, const LossRun &run) {
   using C = Compute<T>;
   double total = 0;
   C values[tile];
-  for_each_tile<T>(loss, run, [&](Elements<C> e, int64_t, int64_t count) {
-    values_of(loss, e, values, count);
+  const LossLoops<C> &loops = loops_for<C>(loss);
+  for_each_tile<T>(run, [&](const Elements<C> &e, int64_t, int64_t count) {
+    loops.values(e, values, count);
     total += summed(count, [&](int64_t i) { return double(values[i]); });
   });
   return total;
@@ -186,25 +145,23 @@ template <class T> double sum(Loss loss, const LossRun &run) {
 template <class T> void gradients(Loss loss, const LossRun &run) {
   using C = Compute<T>;
   C scale_buffer[tile], out[tile];
-  for_each_tile<T>(loss, run, [&](Elements<C> e, int64_t start, int64_t count) {
+  const LossLoops<C> &loops = loops_for<C>(loss);
+  for_each_tile<T>(run, [&](const Elements<C> &e, int64_t start, int64_t count) {
     const C *scale = loaded<C>(run.operands[loss_scale], run.strides[loss_scale], start, count, scale_buffer);
-    auto finish = [&](int operand) {
+    for (int by = 0; by < 3; by++) {
+      const int result = loss_gradients[by];
+      if (!run.operands[result]) continue;
+      loops.slopes[by](e, out, count);
       for (int64_t i = 0; i < count; i++) out[i] *= scale[i] * C(run.factor);
-      stored<T>(out, run, operand, start, count);
-    };
-    if (run.operands[loss_out]) {
-      derivatives_of(loss, e, out, count);
-      finish(loss_out);
-    }
-    if (run.operands[loss_target_out]) {
-      target_derivatives_of(loss, e, out, count);
-      finish(loss_target_out);
+      stored<T>(out, run, result, start, count);
     }
   });
   if (run.is_streamed) orchard::streams().finish();
 }
 
-template <class T> constexpr LossKernel kernel() { return {values<T>, sum<T>, gradients<T>}; }
+template <class T> int operands_of(Loss loss) { return loops_for<Compute<T>>(loss).operands; }
+
+template <class T> constexpr LossKernel kernel() { return {operands_of<T>, values<T>, sum<T>, gradients<T>}; }
 
 } // namespace
 

@@ -1,5 +1,5 @@
-/** Writers of reductions, running results, softmax, and elementwise losses. */
-import type { CrossEntropyAttributes, LossAttributes } from "../../ops/loss/primitive.ts";
+/** Writers of reductions, running results, softmax, and cross entropy. */
+import type { CrossEntropyAttributes } from "../../ops/loss/primitive.ts";
 import type { ReductionAttributes } from "../../ops/reduction/primitive.ts";
 import type { ScanAttributes } from "../../ops/scan/primitive.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
@@ -210,37 +210,6 @@ const runningExtremum: Writer = (recorder, { inputs: [x], attributes }) => {
 const orNan = (graph: Formulas, isBetter: string, later: string, earlier: string): string =>
   graph.of("And", graph.of("Or", isBetter, graph.of("IsNaN", later)), graph.of("Not", graph.of("IsNaN", earlier)));
 
-/** A squared error, or w ((1 − t) x + (1 − t + v t) ln(1 + e⁻ˣ)). */
-const loss: Writer = (recorder, { inputs, outputs: [y], attributes }) => {
-  const { loss: name, isSummed, factor } = attributes as LossAttributes;
-  const { dtype, rank, size } = inputs[0];
-  const graph = new Formulas(recorder, dtype);
-  const [x, t, w, v] = inputs.map((input) => recorder.broadcastName(input));
-  const each = name === "squaredError" ? squaredError(graph, x, t) : crossEntropyOf(graph, [x, t, w, v]);
-  if (!isSummed) return each;
-  const isMean = Math.abs(factor * size - 1) < 1e-9;
-  const axes = { axes: Array.from({ length: rank }, (_, axis) => axis), keepdims: 0 };
-  const result = reduced(graph, isMean ? "ReduceMean" : "ReduceSum", each, axes);
-  const scaled = isMean || factor === 1 ? result : graph.of("Mul", result, factor);
-  return y.dtype === dtype ? scaled : graph.cast(scaled, y.dtype);
-};
-
-function squaredError(graph: Formulas, x: string, t: string): string {
-  const error = graph.of("Sub", x, t);
-  return graph.of("Mul", error, error);
-}
-
-function crossEntropyOf(
-  graph: Formulas,
-  [x, t, w, v]: readonly [string, string, (string | undefined)?, (string | undefined)?],
-): string {
-  const rest = graph.of("Sub", 1, t);
-  const factor = v === undefined ? 1 : graph.of("Add", rest, graph.of("Mul", v, t));
-  const logarithm = graph.of("Mul", factor, graph.of("Softplus", graph.of("Neg", x)));
-  const value = graph.of("Add", graph.of("Mul", rest, x), logarithm);
-  return w === undefined ? value : graph.of("Mul", w, value);
-}
-
 /** (1 − ε) w[y] (−log p[y]) + ε / classes · Σ w[c] (−log p[c]), and w[y]; 0 for ignored targets. */
 const crossEntropy: Writer = (recorder, { inputs, outputs: [losses, used], attributes }) => {
   const { axis, ignoreIndex, labelSmoothing } = attributes as CrossEntropyAttributes;
@@ -297,6 +266,5 @@ export const reductions: Writers = {
   cumsum,
   cumprod,
   runningExtremum,
-  loss,
   crossEntropy,
 };

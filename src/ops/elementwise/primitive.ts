@@ -116,7 +116,7 @@ export type BinaryName = NameOf<typeof binaryOperations>;
 /** Operations on three elements. The first operand of `choices` is a bool. */
 export const ternaryOperations = enumeration("Ternary", {
   choices: ["where"],
-  floats: ["clamp", "lerp", "addcmul", "addcdiv", "threshold", "softplus", "elu", "shrink", "huber", "nanToNum"],
+  floats: ["clamp", "lerp", "addcmul", "addcdiv", "threshold", "softplus", "elu", "shrink", "nanToNum"],
   integers: ["clamp"],
 });
 export type TernaryName = NameOf<typeof ternaryOperations>;

@@ -14,11 +14,10 @@ import { forEachIndex, store, toIntegers, toNumbers } from "../../backend/refere
 import { firstBackend } from "../../backend/registry.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { collapse, elementCount, MAX_RANK, type Shape } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { contiguous } from "../copy/copy.ts";
 import { where } from "../elementwise/where.ts";
 import { filled } from "../view/embed.ts";
-import { leadingPart } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
 import { paddedTo } from "./adjoint.ts";
 
@@ -231,10 +230,8 @@ export function selectSet(operation: string, x: Tensor, mask: Tensor): Tensor {
 /** Returns x with elements of the source where a mask of its shape is true, and records the gradient. */
 export function scatterSet(operation: string, x: Tensor, mask: Tensor, source: Tensor, selection: Selection): Tensor {
   const { starts, count } = selection;
-  using values = leadingPart(
-    noGrad(() => reshape(contiguous(source), [source.size])),
-    [count],
-  );
+  const dense = source.isContiguous ? source : noGrad(() => contiguous(source));
+  using values = new Tensor(dense.storage, dense.dtype, [count], [1], dense.offset);
   const inputs = [x, mask, values, starts];
   const output = execute(maskedScatterPrimitive, inputs, x.shape, x.dtype, { selected: count }, operation);
   const { shape, size } = source;

@@ -8,7 +8,7 @@ import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { broadcastShapes } from "../../tensor/shape.ts";
+import { broadcastShapes, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
@@ -105,7 +105,7 @@ export function maskedScatter(...values: unknown[]): Tensor {
   checkElements("maskedScatter", [x, mask]);
   return underName("maskedScatter", () =>
     tidy(() => {
-      const [whole, isSet] = [expand(x, shape), expand(mask, shape)];
+      const [whole, isSet] = [x, mask].map((each) => (sameShape(each.shape, shape) ? each : expand(each, shape)));
       if (hasMasks()) {
         const selection = selectionOf("maskedScatter", isSet);
         checkEnough(selection.count, source);

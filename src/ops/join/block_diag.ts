@@ -1,4 +1,4 @@
-import { record } from "../../autograd/record.ts";
+import { needsGradient, record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
@@ -7,7 +7,7 @@ import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { tensorsInline } from "../../tensor/kinds.ts";
 import { checkShape } from "../../tensor/shape.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { copyInto } from "../copy/copy.ts";
 import { filled } from "../view/embed.ts";
@@ -56,11 +56,17 @@ function placed(blocks: readonly Tensor[]): Tensor {
   const [{ dtype }] = tupleOf(blocks, 1);
   const output = filled(checkShape("blockDiag", [lastElement(rows), lastElement(columns)]), dtype, 0, "blockDiag");
   const shapes = blocks.map(({ shape }) => tupleOf(shape, 2));
+  const [row, column] = tupleOf(output.strides, 2);
+  for (const [at, block] of blocks.entries()) {
+    const [height, width] = shapes[at];
+    const offset = (rows[at] - height) * row + (columns[at] - width) * column;
+    if (block.size > 0) copyInto(new Tensor(output.storage, dtype, block.shape, output.strides, offset), block);
+  }
+  if (!needsGradient(...blocks)) return output;
   const part = (whole: Tensor, at: number): Tensor => {
     const [height, width] = shapes[at];
     return narrow(narrow(whole, 0, rows[at] - height, height), 1, columns[at] - width, width);
   };
-  for (const [at, block] of blocks.entries()) if (block.size > 0) copyInto(part(output, at), block);
   record("blockDiag", blocks, [output], [], ([gradient], _saved, needs) =>
     shapes.map((_, at) => (needs[at] ? part(gradient, at) : null)),
   );

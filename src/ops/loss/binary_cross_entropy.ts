@@ -1,5 +1,4 @@
 import { needsGradient } from "../../autograd/record.ts";
-import { underName } from "../../backend/dispatch.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -13,9 +12,9 @@ import { exp } from "../elementwise/exponential.ts";
 import { log1p } from "../elementwise/logarithm.ts";
 import { promoteOperands } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
-import { fusedLoss } from "./loss_function.ts";
+import { type ComposedLoss, composedLoss } from "./composed_loss.ts";
+import { elementLoss } from "./loss_function.ts";
 import { checkFactor, checkFloatTarget, type LossOptions, reductionParameter } from "./options.ts";
-import { reduced } from "./reduced.ts";
 
 /** Options of {@link binaryCrossEntropyWithLogits}. */
 export interface BinaryCrossEntropyOptions extends LossOptions {
@@ -50,17 +49,8 @@ export function binaryCrossEntropyWithLogits(...values: unknown[]): Tensor {
   const [x, target] = promoteOperands("binaryCrossEntropyWithLogits", [given.x, given.target]);
   checkFactor("binaryCrossEntropyWithLogits", "weight", x, weight);
   checkFactor("binaryCrossEntropyWithLogits", "posWeight", x, posWeight);
-  const factors = [weight, posWeight].filter((factor) => factor !== undefined);
-  const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, { weight, posWeight, reduction });
-  return underName("binaryCrossEntropyWithLogits", () =>
-    tidy(() => {
-      if (needsGradient(...factors)) return toDType(composed(x, target), given.target.dtype);
-      const weights = factors.length === 0 ? [] : [weight, posWeight].map((factor) => factorFor(x, factor));
-      const loss = factors.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
-      const fused = { operation: "binaryCrossEntropyWithLogits", loss, reduction, composed } as const;
-      return toDType(fusedLoss(x, target, weights, fused), given.target.dtype);
-    }),
-  );
+  const loss = { operation: "binaryCrossEntropyWithLogits", weight, posWeight, reduction };
+  return tidy(() => toDType(entropyOfLogits(loss, x, target), given.target.dtype));
 }
 const binaryCrossEntropyParameters = parameters("binaryCrossEntropyWithLogits", {
   x: operand(aTensor),
@@ -74,12 +64,22 @@ const binaryCrossEntropyParameters = parameters("binaryCrossEntropyWithLogits", 
 const factorFor = ({ shape, dtype }: Tensor, factor: Tensor | undefined): Tensor =>
   expand(factor ? toDType(factor, dtype) : full([], 1, { dtype }), shape);
 
-/** Composes the loss of other operations. */
-function composedLoss(x: Tensor, target: Tensor, { weight, posWeight, reduction = "mean" }: BinaryCrossEntropyOptions) {
-  const cast = (operand: Tensor) => toDType(operand, accumulationDType(x.dtype));
-  const [a, t] = [cast(x), cast(target)];
-  const softplus = add(log1p(exp(neg(abs(a)))), relu(neg(a)));
-  const share = posWeight ? add(mul(sub(cast(posWeight), 1), t), 1) : 1;
-  const losses = add(mul(sub(1, t), a), mul(softplus, share));
-  return toDType(reduced(weight ? mul(losses, cast(weight)) : losses, reduction), x.dtype);
+/** Computes the binary cross entropy of logits and a target of one float dtype. */
+export function entropyOfLogits(
+  { operation, reduction, weight, posWeight }: ComposedLoss & Pick<BinaryCrossEntropyOptions, "weight" | "posWeight">,
+  x: Tensor,
+  target: Tensor,
+): Tensor {
+  const wide = (factor: Tensor) => toDType(factor, accumulationDType(x.dtype));
+  const losses = (a: Tensor, t: Tensor) => {
+    const softplus = add(log1p(exp(neg(abs(a)))), relu(neg(a)));
+    const share = posWeight ? add(mul(sub(wide(posWeight), 1), t), 1) : 1;
+    const each = add(mul(sub(1, t), a), mul(softplus, share));
+    return weight ? mul(each, wide(weight)) : each;
+  };
+  const factors = [weight, posWeight].filter((factor) => factor !== undefined);
+  if (needsGradient(...factors)) return composedLoss({ operation, reduction }, [x, target], losses);
+  const constants = factors.length === 0 ? [] : [weight, posWeight].map((factor) => factorFor(x, factor));
+  const loss = factors.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
+  return elementLoss({ operation, loss, reduction, constants }, [x, target], losses);
 }

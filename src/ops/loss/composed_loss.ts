@@ -10,7 +10,7 @@ import { checkFloats, type LossReduction } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
 /** The name and the reduction of a composed loss. */
-interface ComposedLoss {
+export interface ComposedLoss {
   readonly operation: string;
   readonly reduction: LossReduction;
 }
@@ -19,8 +19,10 @@ interface ComposedLoss {
 export type Weighted = readonly [x: Tensor, target: Tensor, ...weight: Tensor[]];
 
 /** A formula with a parameter for each operand. */
-type Formula<Operands extends readonly Tensor[]> = (...operands: ParametersOf<Operands>) => Tensor;
-type ParametersOf<Operands extends readonly Tensor[]> = { -readonly [At in keyof Operands]: Tensor };
+export type LossFormula<Operands extends readonly (Tensor | undefined)[]> = (
+  ...operands: ParametersOf<Operands>
+) => Tensor;
+type ParametersOf<Operands extends readonly (Tensor | undefined)[]> = { -readonly [At in keyof Operands]: Tensor };
 
 /**
  * Computes `formula` in the accumulation dtype, reduces its losses, and rounds once to the dtype of the first operand.
@@ -29,7 +31,7 @@ type ParametersOf<Operands extends readonly Tensor[]> = { -readonly [At in keyof
 export function composedLoss<const Operands extends readonly [Tensor, ...Tensor[]]>(
   { operation, reduction }: ComposedLoss,
   operands: Operands,
-  formula: Formula<Operands>,
+  formula: LossFormula<Operands>,
 ): Tensor {
   const { dtype } = operands[0];
   checkElements(operation, operands);
@@ -50,7 +52,7 @@ export function composedLoss<const Operands extends readonly [Tensor, ...Tensor[
 export function plainLoss<const Operands extends readonly [Tensor, ...Tensor[]]>(
   { operation, reduction }: ComposedLoss,
   operands: Operands,
-  formula: Formula<Operands>,
+  formula: LossFormula<Operands>,
 ): Tensor {
   checkElements(operation, operands);
   return underName(operation, () =>

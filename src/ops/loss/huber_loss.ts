@@ -7,11 +7,9 @@ import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { abs, mul, neg, sub } from "../elementwise/arithmetic.ts";
-import { type ClampOptions, clampAs } from "../elementwise/clamp.ts";
-import { defineTernary, type Ternary } from "../elementwise/define.ts";
-import { scalarTensor } from "../elementwise/operands.ts";
-import { composedLoss } from "./composed_loss.ts";
+import { abs, mul, sub } from "../elementwise/arithmetic.ts";
+import { clampAs } from "../elementwise/clamp.ts";
+import { elementLoss } from "./loss_function.ts";
 import { checkFloats, type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link huberLoss}. */
@@ -42,10 +40,10 @@ export function huberLoss(...values: unknown[]): Tensor {
   const { x, target, delta, reduction } = huberLossParameters(values);
   checkFloats("huberLoss", "x", x);
   const operands = withTarget("huberLoss", x, target);
-  const loss = { operation: "huberLoss", reduction } as const;
+  const loss = { operation: "huberLoss", loss: "huber", reduction, parameters: [delta, 1] } as const;
   return tidy(() =>
     toDType(
-      composedLoss(loss, operands, (a, t) => linearFrom(delta, a, t)),
+      elementLoss(loss, operands, (a, t) => linearFrom(delta, a, t)),
       x.dtype,
     ),
   );
@@ -87,9 +85,11 @@ export function smoothL1Loss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function smoothL1Loss(...values: unknown[]): Tensor {
   const { x, target, beta, reduction } = smoothL1LossParameters(values);
-  const [promotedX, promotedTarget] = withTarget("smoothL1Loss", x, target);
-  return composedLoss({ operation: "smoothL1Loss", reduction }, [promotedX, promotedTarget], (a, t) =>
-    beta === 0 ? abs(sub(a, t)) : mul(linearFrom(beta, a, t), 1 / beta),
+  const operands = withTarget("smoothL1Loss", x, target);
+  const loss = { operation: "smoothL1Loss", reduction } as const;
+  if (beta === 0) return elementLoss({ ...loss, loss: "absoluteError" }, operands, (a, t) => abs(sub(a, t)));
+  return elementLoss({ ...loss, loss: "huber", parameters: [beta, 1 / beta] }, operands, (a, t) =>
+    mul(linearFrom(beta, a, t), 1 / beta),
   );
 }
 const smoothL1LossParameters = parameters("smoothL1Loss", {
@@ -99,29 +99,12 @@ const smoothL1LossParameters = parameters("smoothL1Loss", {
   reduction: reductionParameter,
 });
 
-/** Computes d² / 2 up to δ and δ (d − δ / 2) beyond, with d = |x − target|. */
-const huberOf: Ternary = defineTernary("huber", {
-  reference: {
-    float(x, target, delta) {
-      const difference = Math.abs(x - target);
-      return difference <= delta ? (difference * difference) / 2 : delta * (difference - delta / 2);
-    },
-  },
-  gradient: (g, [x, target, delta], needs) => derivatives(g, sub(x, target), { min: neg(delta), max: delta }, needs),
-});
-
-/** The derivative with respect to x is x − target, bounded by ±δ. */
-function derivatives(
-  g: Tensor,
-  difference: Tensor,
-  bounds: ClampOptions,
-  needs: readonly boolean[],
-): (Tensor | null)[] {
-  const slope = mul(g, clampAs("huberLoss", difference, bounds));
-  return [needs[0] ? slope : null, needs[1] ? neg(slope) : null, null];
+/**
+ * Computes d² / 2 up to δ and δ (|d| − δ / 2) beyond, for the difference d: c (d − c / 2) with c, d limited to ±δ. This
+ * form has the right gradient.
+ */
+function linearFrom(delta: number, x: Tensor, target: Tensor): Tensor {
+  const difference = sub(x, target);
+  const limited = clampAs("huberLoss", difference, { min: -delta, max: delta });
+  return mul(limited, sub(difference, mul(limited, 0.5)));
 }
-
-const linearFrom = (delta: number, x: Tensor, target: Tensor): Tensor =>
-  huberOf([x, target, scalarTensor(delta, x.dtype)], (g, [a, t], needs) =>
-    derivatives(g, sub(a, t), { min: -delta, max: delta }, needs),
-  );

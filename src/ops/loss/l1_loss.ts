@@ -5,7 +5,8 @@ import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { abs, sub } from "../elementwise/arithmetic.ts";
 import { checkNoBools } from "../elementwise/operands.ts";
-import { composedLoss, plainLoss } from "./composed_loss.ts";
+import { plainLoss } from "./composed_loss.ts";
+import { elementLoss } from "./loss_function.ts";
 import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /**
@@ -31,8 +32,9 @@ export function l1Loss(...values: unknown[]): Tensor {
   const { x, target, reduction } = l1LossParameters(values);
   checkNoBools("l1Loss", { x, target });
   const operands = withTarget("l1Loss", x, target, "numbers");
-  const loss = isFloat(operands[0].dtype) ? composedLoss : plainLoss;
-  return loss({ operation: "l1Loss", reduction }, operands, (a, t) => abs(sub(a, t)));
+  const difference = (a: Tensor, t: Tensor) => abs(sub(a, t));
+  if (!isFloat(operands[0].dtype)) return plainLoss({ operation: "l1Loss", reduction }, operands, difference);
+  return elementLoss({ operation: "l1Loss", loss: "absoluteError", reduction }, operands, difference);
 }
 const l1LossParameters = parameters("l1Loss", {
   x: operand(aTensor),

@@ -16,6 +16,7 @@ import { checkNoBools, promoteOperands } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkBroadcast, composedLoss } from "./composed_loss.ts";
+import { elementLoss } from "./loss_function.ts";
 import { asFloat, checkFloats, type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link poissonNllLoss}. */
@@ -52,10 +53,10 @@ export function poissonNllLoss(...values: unknown[]): Tensor {
   if (!logInput || target.dtype === "bool") checkNoBools("poissonNllLoss", { x });
   if (full) checkNoBools("poissonNllLoss", { target });
   const operands = withTarget("poissonNllLoss", asFloat(x), target);
-  return composedLoss({ operation: "poissonNllLoss", reduction }, operands, (a, t) => {
-    const losses = logInput ? sub(exp(a), mul(t, a)) : sub(a, mul(t, log(add(a, eps))));
-    return full ? add(losses, stirling(t)) : losses;
-  });
+  const losses = (a: Tensor, t: Tensor) => (logInput ? sub(exp(a), mul(t, a)) : sub(a, mul(t, log(add(a, eps)))));
+  const call = { operation: "poissonNllLoss", reduction } as const;
+  if (full) return composedLoss(call, operands, (a, t) => add(losses(a, t), stirling(t)));
+  return elementLoss({ ...call, loss: logInput ? "poissonOfLog" : "poisson", parameters: [eps, 0] }, operands, losses);
 }
 const poissonParameters = parameters("poissonNllLoss", {
   x: operand(aTensor),
@@ -114,10 +115,11 @@ export function gaussianNllLoss(...values: unknown[]): Tensor {
   const variances = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
   const operands = promoteOperands("gaussianNllLoss", [mean, promotedTarget, variances]);
   checkBroadcast("gaussianNllLoss", { x: operands[0], variance: operands[2] });
-  return composedLoss({ operation: "gaussianNllLoss", reduction }, operands, (a, t, v) => {
+  const constant = full ? 0.5 * Math.log(2 * Math.PI) : 0;
+  const loss = { operation: "gaussianNllLoss", loss: "gaussian", reduction, parameters: [eps, constant] } as const;
+  return elementLoss(loss, operands, (a, t, v) => {
     const least = atLeast(v, eps);
-    const losses = mul(add(log(least), div(square(sub(a, t)), least)), 0.5);
-    return full ? add(losses, 0.5 * Math.log(2 * Math.PI)) : losses;
+    return add(mul(add(log(least), div(square(sub(a, t)), least)), 0.5), constant);
   });
 }
 const gaussianParameters = parameters("gaussianNllLoss", {

@@ -2,9 +2,9 @@ import type { MetalImplementation, TicketRange } from "../../backend/backend.ts"
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { mergedLoop } from "../../backend/metal/loop.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
-import { lastElement } from "../../core/collections.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { gradientsOf } from "./loss.cpu.ts";
 import {
   type LossAttributes,
   type LossGradientAttributes,
@@ -23,39 +23,44 @@ const SEQUENCE = 64;
 
 export const lossMetal: MetalImplementation<LossAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   unsupported: noFloat64,
-  run({ inputs, outputs: [output], attributes: { loss, isSummed, factor } }) {
-    const [x, target, weight = x, positiveWeight = x] = inputs;
-    const operands = [x, target, weight, positiveWeight];
-    if (isSummed) return launchSums(loss, operands, output, factor);
+  run({ inputs, outputs: [output], attributes }) {
+    const [x, target, third = x, fourth = x] = inputs;
+    const operands = [x, target, third, fourth];
+    if (attributes.isSummed) return launchSums(operands, output, attributes);
     return launch({
       file: FILE,
       name: `loss_values_${metalTypeOf(x.dtype)}`,
-      constants: constantsOf(loss),
+      constants: constantsOf(attributes.loss),
       operands: [...operands.map(reads), writes(output)],
-      ...loopOver([...operands, output], 1),
+      ...loopOver([...operands, output], { ...attributes, factor: 1 }),
     });
   },
 };
 
 export const lossGradientMetal: MetalImplementation<LossGradientAttributes, [Tensor, Tensor, Tensor, ...Tensor[]]> = {
   unsupported: noFloat64,
-  run({ inputs, outputs, attributes: { loss, factor, needs } }) {
-    const [scale, x, target, weight = x, positiveWeight = x] = inputs;
-    const [gradient, targetGradient] = [outputs[0], lastElement(outputs)];
-    const operands = [x, target, weight, positiveWeight, scale];
+  run({ inputs, outputs, attributes }) {
+    const [scale, x, target, third = x, fourth = x] = inputs;
+    const { loss, needs } = attributes;
+    const operands = [x, target, third, fourth, scale];
+    const gradients = gradientsOf(attributes, outputs, outputs[0]);
     return launch({
       file: FILE,
       name: `loss_gradients_${metalTypeOf(x.dtype)}`,
-      constants: constantsOf(loss, (needs[0] ? 1 : 0) + (needs[1] ? 2 : 0)),
-      operands: [...operands.map(reads), writes(gradient), writes(targetGradient)],
-      ...loopOver([...operands, gradient, targetGradient], factor),
+      constants: constantsOf(
+        loss,
+        needs.reduce((bits, isNeeded, at) => bits + (isNeeded ? 1 << at : 0), 0),
+      ),
+      operands: [...operands.map(reads), ...gradients.map(writes)],
+      ...loopOver([...operands, ...gradients], attributes),
     });
   },
 };
 
 /** Computes the sum of each threadgroup, then the sum over threadgroups. */
-function launchSums(loss: LossName, operands: readonly Tensor[], output: Tensor, factor: number): TicketRange {
+function launchSums(operands: readonly Tensor[], output: Tensor, attributes: LossAttributes): TicketRange {
   const [x] = operands;
+  const { loss, factor } = attributes;
   const groups = Math.max(1, Math.ceil(x.size / (THREADS * SEQUENCE)));
   const sums = groups === 1 ? output : scratchTensor([groups], "float32");
   const shared = { file: FILE, constants: constantsOf(loss), threadgroup: THREADS, threadgroupMemory: [THREADS * 4] };
@@ -63,11 +68,11 @@ function launchSums(loss: LossName, operands: readonly Tensor[], output: Tensor,
     ...shared,
     name: `loss_sums_${metalTypeOf(x.dtype)}`,
     operands: [...operands.map(reads), writes(sums)],
-    parameters: loopOver(operands, groups === 1 ? factor : 1).parameters,
+    parameters: loopOver(operands, { ...attributes, factor: groups === 1 ? factor : 1 }).parameters,
     threadgroups: groups,
   });
   if (groups === 1) return partial;
-  const { parameters } = loopOver([sums], factor);
+  const { parameters } = loopOver([sums], attributes);
   const total = launch({
     ...shared,
     name: "loss_total",
@@ -83,11 +88,11 @@ function launchSums(loss: LossName, operands: readonly Tensor[], output: Tensor,
 const constantsOf = (loss: LossName, needs = 0): number[] => [losses.ordinal(loss), 1, THREADS, needs];
 
 /** Returns the parameters, and a grid with one thread for each element. */
-function loopOver(operands: readonly Tensor[], factor: number) {
+function loopOver(operands: readonly Tensor[], { factor, parameters }: Pick<LossAttributes, "factor" | "parameters">) {
   const [{ shape }] = tupleOf(operands, 1);
   const { loop, grid, threadgroup } = mergedLoop(
     shape,
     operands.map((tensor) => ({ tensor, strides: tensor.strides })),
   );
-  return { parameters: lossParameters.bytes({ loop, sequence: SEQUENCE, factor }), grid, threadgroup };
+  return { parameters: lossParameters.bytes({ loop, sequence: SEQUENCE, factor, parameters }), grid, threadgroup };
 }

@@ -19,6 +19,7 @@ import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
 import { checkNoBools } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { wholeIndices } from "../embedding/rows.ts";
+import { detach } from "../gradient/backward.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
 import { checkSomethingToName } from "../indexing/indices.ts";
 import { scatter } from "../indexing/scatter.ts";
@@ -30,8 +31,10 @@ import { cumprod } from "../scan/cumsum.ts";
 import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { unsqueeze } from "../view/squeeze.ts";
+import { entropyOfLogits } from "./binary_cross_entropy.ts";
 import { checkClassWeight, checkTargetShape } from "./classes.ts";
 import { checkBroadcast, checkScores, composedLoss, plainLoss, type Weighted } from "./composed_loss.ts";
+import { elementLoss } from "./loss_function.ts";
 import { fusesMargin, marginLoss } from "./margin.cpu.ts";
 import {
   asFloat,
@@ -74,13 +77,18 @@ export function hingeEmbeddingLoss(...values: unknown[]): Tensor {
   const { x, target, margin, reduction } = hingeParameters(values);
   checkNoBools("hingeEmbeddingLoss", { x });
   checkShape("hingeEmbeddingLoss", x, target);
-  const loss = isFloat(x.dtype) ? composedLoss : plainLoss;
   const sides = isFloat(target.dtype) ? target : toDType(target, "int64"); // uint8 has no −1
-  return loss({ operation: "hingeEmbeddingLoss", reduction }, [x, sides], (a, t) => {
+  const losses = (a: Tensor, t: Tensor) => {
     const least = isFloat(x.dtype) ? margin : BigInt(Math.trunc(margin));
     const far = where(ne(t, 1), relu(sub(least, a)), 0);
     return toDType(add(far, where(ne(t, -1), a, 0)), a.dtype);
-  });
+  };
+  const call = { operation: "hingeEmbeddingLoss", reduction } as const;
+  if (!isFloat(x.dtype)) return plainLoss(call, [x, sides], losses);
+  // a conversion must not round a target to ±1
+  if (isFloat(target.dtype) && target.dtype !== x.dtype) return composedLoss(call, [x, sides], losses);
+  const operands = [x, detach(toDType(target, x.dtype))] as const;
+  return elementLoss({ ...call, loss: "hinge", parameters: [margin, 0] }, operands, losses);
 }
 const hingeParameters = parameters("hingeEmbeddingLoss", {
   x: operand(aTensor),
@@ -120,7 +128,7 @@ export function marginRankingLoss(...values: unknown[]): Tensor {
   if (!isFloat(x1.dtype) || operands.some(({ dtype }) => dtype !== x1.dtype))
     return plainLoss({ operation, reduction }, operands, (a, b, t) => loss(a, b, t));
   checkBroadcast(operation, { x1, x2, target });
-  return composedLoss({ operation, reduction }, operands, (a, b, t) => loss(a, b, t));
+  return elementLoss({ operation, loss: "ranking", reduction, parameters: [margin, 0] }, operands, loss);
 }
 const rankingParameters = parameters("marginRankingLoss", {
   x1: operand(aTensor),
@@ -150,7 +158,9 @@ export function softMarginLoss(...values: unknown[]): Tensor {
   const operands = withTarget("softMarginLoss", x, target);
   return tidy(() =>
     toDType(
-      composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => neg(logSigmoid(mul(t, a)))),
+      elementLoss({ operation: "softMarginLoss", loss: "softMargin", reduction }, operands, (a, t) =>
+        neg(logSigmoid(mul(t, a))),
+      ),
       x.dtype,
     ),
   );
@@ -306,6 +316,8 @@ export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
     );
   checkFactor("multilabelSoftMarginLoss", "weight", x, weight);
   checkSameDType("multilabelSoftMarginLoss", weight ? [promotedX, weight] : [promotedX]);
+  if (reduction === "mean")
+    return entropyOfLogits({ operation: "multilabelSoftMarginLoss", reduction, weight }, promotedX, promotedTarget);
   const operands: Weighted = weight ? [promotedX, promotedTarget, weight] : [promotedX, promotedTarget];
   return composedLoss({ operation: "multilabelSoftMarginLoss", reduction }, operands, (a, t, w) => {
     const likelihoods = add(mul(t, logSigmoid(a)), mul(sub(1, t), logSigmoid(neg(a))));

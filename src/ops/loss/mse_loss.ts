@@ -1,15 +1,11 @@
-import { underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
-import { toDType } from "../copy/cast.ts";
 import { square, sub } from "../elementwise/arithmetic.ts";
-import { fusedLoss } from "./loss_function.ts";
-import { type LossOptions, type LossReduction, reductionParameter, withTarget } from "./options.ts";
-import { reduced } from "./reduced.ts";
+import { elementLoss } from "./loss_function.ts";
+import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /**
  * Computes the mean squared error: (x − target)², averaged over all elements.
@@ -32,19 +28,11 @@ export function mseLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function mseLoss(...values: unknown[]): Tensor {
   const { x, target, reduction } = mseLossParameters(values);
-  const [promotedX, promotedTarget] = withTarget("mseLoss", x, target);
-  const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, reduction);
-  const loss = { operation: "mseLoss", loss: "squaredError", reduction, composed } as const;
-  return underName("mseLoss", () => tidy(() => fusedLoss(promotedX, promotedTarget, [], loss)));
+  const operands = withTarget("mseLoss", x, target);
+  return elementLoss({ operation: "mseLoss", loss: "squaredError", reduction }, operands, (a, t) => square(sub(a, t)));
 }
 const mseLossParameters = parameters("mseLoss", {
   x: operand(aTensor),
   target: operand(aTensor),
   reduction: reductionParameter,
 });
-
-/** Composes the loss of other operations. */
-function composedLoss(x: Tensor, target: Tensor, reduction: LossReduction): Tensor {
-  const [a, t] = [x, target].map((operand) => toDType(operand, accumulationDType(operand.dtype)));
-  return toDType(reduced(square(sub(a, t)), reduction), x.dtype);
-}

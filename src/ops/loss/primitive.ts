@@ -7,21 +7,22 @@ import { loopNestOf } from "../../backend/metal/loop.ts";
 import { slicesFor } from "../../backend/metal/slices.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
-/** Elementwise losses. Their formulas are in `loss.reference.ts`. */
+/** Losses of single elements. Their formulas are in `loss.reference.ts`. */
 export const losses = enumeration("Loss", [
-  ...(["squaredError", "binaryCrossEntropy", "weightedBinaryCrossEntropy", "probabilityCrossEntropy"] as const),
+  ...(["squaredError", "absoluteError", "huber", "binaryCrossEntropy", "weightedBinaryCrossEntropy"] as const),
+  ...(["probabilityCrossEntropy", "weightedProbabilityCrossEntropy", "softMargin", "hinge", "ranking"] as const),
+  ...(["divergence", "logDivergence", "poissonOfLog", "poisson", "gaussian"] as const),
 ]);
 export type LossName = NameOf<typeof losses>;
 
-/**
- * Inputs, all of x's shape and dtype: x, target and, for `weightedBinaryCrossEntropy`, the weight and the weight of
- * positive targets.
- */
+/** Inputs, all of x's shape and dtype: x, the target, and up to two further operands. */
 export interface LossAttributes {
   readonly loss: LossName;
   /** Whether the result is one number: the sum of all losses times the factor, in the accumulation dtype. */
   readonly isSummed: boolean;
   readonly factor: number;
+  /** The parameters of the formula. */
+  readonly parameters: readonly [number, number];
 }
 
 /**
@@ -30,23 +31,25 @@ export interface LossAttributes {
  */
 export interface LossGradientAttributes {
   readonly loss: LossName;
-  /** Whether the gradients of x and of the target are needed; at least one is. */
-  readonly needs: readonly [boolean, boolean];
+  /** Whether the gradients of x, of the target and of the third operand are needed; at least one is. */
+  readonly needs: readonly [boolean, boolean, boolean];
   /** Factor of every gradient. */
   readonly factor: number;
+  readonly parameters: readonly [number, number];
 }
 
 /**
- * Operands: x, target, weight, weight of positive targets, and the result; the gradient replaces the result by the
- * gradient of each loss and the gradients of x and target.
+ * Operands: x, target, third and fourth operand, and the result; the gradient replaces the result by the gradient of
+ * each loss and the gradients of the first three operands.
  */
 const LOSS_OPERANDS = 5;
-const LOSS_GRADIENT_OPERANDS = 7;
+const LOSS_GRADIENT_OPERANDS = 8;
 
 export const lossParameters = struct("LossParameters", {
   loop: loopNestOf(LOSS_GRADIENT_OPERANDS),
   sequence: whole,
   factor: real,
+  parameters: array(real, 2),
 });
 
 const lossFields = { loss: oneOf(losses), dtype };
@@ -57,22 +60,24 @@ export const lossCall = cpuCall(
     ...lossFields,
     isSummed: flag,
     factor: real,
+    parameters: array(real, 2),
     offsets: array(whole, LOSS_OPERANDS),
     nest: nest(LOSS_OPERANDS),
   },
-  ["x", "target", "weight", "positiveWeight", "out"],
+  ["x", "target", "third", "fourth", "out"],
 );
 
 export const lossGradientCall = cpuCall(
   "lossGradient",
   {
     ...lossFields,
-    needs: array(flag, 2),
+    needs: array(flag, 3),
     factor: real,
+    parameters: array(real, 2),
     offsets: array(whole, LOSS_GRADIENT_OPERANDS),
     nest: nest(LOSS_GRADIENT_OPERANDS),
   },
-  ["x", "target", "weight", "positiveWeight", "scale", "gradient", "targetGradient"],
+  ["x", "target", "third", "fourth", "scale", "gradient", "targetGradient", "thirdGradient"],
 );
 
 /**

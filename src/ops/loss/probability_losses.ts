@@ -1,8 +1,6 @@
 /** Losses between probabilities. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { capturing } from "../../backend/capture.ts";
-import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -10,7 +8,6 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
 import { mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
 import { div } from "../elementwise/division.ts";
@@ -21,7 +18,7 @@ import { xlogy } from "../elementwise/xlogy.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 import { sum } from "../reduction/sum.ts";
 import { composedLoss } from "./composed_loss.ts";
-import { fusedLoss } from "./loss_function.ts";
+import { elementLoss } from "./loss_function.ts";
 import {
   checkFactor,
   checkFloatTarget,
@@ -63,11 +60,9 @@ export function binaryCrossEntropy(...values: unknown[]): Tensor {
   checkFactor("binaryCrossEntropy", "weight", x, weight);
   checkSameDType("binaryCrossEntropy", weight ? [x, weight] : [x]);
   const operation = "binaryCrossEntropy";
-  if (weight) return composedLoss({ operation, reduction }, [x, target, weight], (p, t, w) => mul(entropies(p, t), w));
-  const composed = (p: Tensor, t: Tensor) => composedLoss({ operation, reduction }, [p, t], entropies);
-  if (capturing() !== undefined) return composed(x, target);
-  const loss = { operation, loss: "probabilityCrossEntropy", reduction, composed } as const;
-  return underName(operation, () => tidy(() => fusedLoss(x, target, [], loss)));
+  if (!weight) return elementLoss({ operation, loss: "probabilityCrossEntropy", reduction }, [x, target], entropies);
+  const loss = { operation, loss: "weightedProbabilityCrossEntropy", reduction } as const;
+  return elementLoss(loss, [x, target, weight], (p, t, w) => mul(entropies(p, t), w));
 }
 const binaryCrossEntropyParameters = parameters("binaryCrossEntropy", {
   x: operand(aTensor),
@@ -138,12 +133,13 @@ export function klDiv(...values: unknown[]): Tensor {
     throw new ArgumentError("klDiv", "noBatch", `expected x to have a first axis for "batchmean", got ${x.describe()}`);
   const divergences = (a: Tensor, t: Tensor): Tensor =>
     logTarget ? mul(exp(t), sub(t, a)) : sub(xlogy(t, t), mul(t, a));
-  const elementReduction = reduction === "batchmean" ? "none" : reduction;
   const operands = promoteOperands("klDiv", [x, target]);
-  return composedLoss({ operation: "klDiv", reduction: elementReduction }, operands, (a, t) => {
-    const each = divergences(a, t);
-    return reduction === "batchmean" ? mul(sum(each), 1 / x.shape[0]) : each;
-  });
+  const operation = "klDiv";
+  if (reduction === "batchmean")
+    return composedLoss({ operation, reduction: "none" }, operands, (a, t) =>
+      mul(sum(divergences(a, t)), 1 / x.shape[0]),
+    );
+  return elementLoss({ operation, loss: logTarget ? "logDivergence" : "divergence", reduction }, operands, divergences);
 }
 const klDivParameters = parameters("klDiv", {
   x: operand(aTensor),

@@ -2,6 +2,7 @@
 import { needsGradient } from "../../autograd/record.ts";
 import { capturing } from "../../backend/capture.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { fusesOnCpu } from "../../backend/fuses.ts";
 import { liftingOf } from "../../backend/lifted.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
@@ -10,6 +11,7 @@ import { type DType, isComplex } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { contiguous } from "../copy/copy.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
@@ -117,6 +119,14 @@ export function addbmm(...values: unknown[]): Tensor {
   return underName("addbmm", () =>
     tidy(() => {
       // the sum over the batch is merged into the sum over k
+      if (fusesOnCpu(input, a, b)) {
+        const strides = [a.strides[1], a.strides[0], a.strides[2]];
+        const rows = contiguous(new Tensor(a.storage, a.dtype, [m, batch, k], strides, a.offset));
+        const columns = contiguous(b);
+        const left = new Tensor(rows.storage, a.dtype, [m, batch * k], undefined, rows.offset);
+        const right = new Tensor(columns.storage, b.dtype, [batch * k, n], undefined, columns.offset);
+        return productWithInput(input, left, right, factor);
+      }
       const left = reshape(permute(a, [1, 0, 2]), [m, batch * k]);
       return productWithInput(input, left, reshape(b, [batch * k, n]), factor);
     }),

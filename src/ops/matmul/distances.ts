@@ -42,8 +42,8 @@ const layoutsOf = (tensors: readonly Tensor[]) => ({
 });
 
 function sizesOf(x: Tensor, y: Tensor) {
-  const [batch, m, k] = tupleOf(x.shape, 3);
-  return { dtype: x.dtype, batch, m, n: y.shape[1], k };
+  const [k, m, batch = 1] = x.shape.toReversed();
+  return { dtype: x.dtype, batch, m, n: y.shape.at(-2)!, k };
 }
 
 const cdistCpu: Implementation<Attributes, readonly Tensor[], [Tensor]> = {
@@ -79,9 +79,9 @@ const isOnCpu = (): boolean => getBackend() === "cpu" && !isAnyInUse();
 export const hasKernel = (p: number, needsItsGradient: boolean): boolean =>
   isOnCpu() && (p === 2 || ((p === 1 || p === Number.POSITIVE_INFINITY) && !needsItsGradient));
 
-/** Computes distances of x [batch, m, k] and y [batch, n, k] from their differences. {@link hasKernel} must hold. */
+/** Computes distances of x […, m, k] and y […, n, k] from differences; {@link hasKernel} must hold. */
 export const distances = (x: Tensor, y: Tensor, p: number): Tensor =>
-  execute(cdistPrimitive, [x, y], [x.shape[0], x.shape[1], y.shape[1]], x.dtype, { p, isTriangle: false });
+  execute(cdistPrimitive, [x, y], [...x.shape.slice(0, -1), y.shape.at(-2)!], x.dtype, { p, isTriangle: false });
 
 /** Computes the distances of the pairs i < j of x [1, m, k]. {@link hasKernel} must hold. */
 export function distancesOfPairs(x: Tensor, p: number): Tensor {

@@ -1,7 +1,9 @@
 /** Losses composed of other operations, compared with each element's formula in float64. */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { grad } from "../../../src/ops/gradient/backward.ts";
 import {
+  add,
   binaryCrossEntropy,
   cosineSimilarity,
   gaussianNllLoss,
@@ -11,6 +13,7 @@ import {
   type LossReduction,
   l1Loss,
   marginRankingLoss,
+  mul,
   normalize,
   pairwiseDistance,
   poissonNllLoss,
@@ -53,6 +56,32 @@ const losses: Readonly<Record<string, Loss>> = {
     call: ([x, t], options) => huberLoss(x, t, { delta: 1.5, ...options }),
     formula: (x, t) => (d(x, t) < 1.5 ? d(x, t) ** 2 / 2 : 1.5 * (d(x, t) - 0.75)),
   },
+  "smoothL1Loss without a quadratic part": {
+    call: ([x, t], options) => smoothL1Loss(x, t, { beta: 0, ...options }),
+    formula: (x, t) => d(x, t),
+  },
+  "klDiv of logarithms": {
+    call: ([x, t], options) => klDiv(x, t, { logTarget: true, ...options }),
+    formula: (x, t) => Math.exp(t) * (t - x),
+    values: [any, { low: -3, high: 0 }],
+  },
+  "poissonNllLoss of rates": {
+    call: ([x, t], options) => poissonNllLoss(x, t, { logInput: false, eps: 0.125, ...options }),
+    formula: (x, t) => x - t * Math.log(x + 0.125),
+    values: [
+      { low: 0.25, high: 4 },
+      { low: 0, high: 3 },
+    ],
+  },
+  "binaryCrossEntropy with weights": {
+    call: ([x, t, w], options) => binaryCrossEntropy(x, t, w, options),
+    formula: (p, t, w) => w * (-t * Math.log(p) - (1 - t) * Math.log1p(-p)),
+    values: [
+      { low: 0.05, high: 0.95 },
+      { low: 0, high: 1 },
+      { low: 0.25, high: 2 },
+    ],
+  },
   klDiv: {
     call: ([x, t], options) => klDiv(x, t, options),
     formula: (x, t) => t * (Math.log(t) - x),
@@ -79,6 +108,11 @@ const losses: Readonly<Record<string, Loss>> = {
     call: ([x, t, v], options) => gaussianNllLoss(x, t, v, options),
     formula: (x, t, v) => (Math.log(v) + (x - t) ** 2 / v) / 2,
     values: [any, any, { low: 0.25, high: 2 }],
+  },
+  "gaussianNllLoss in full": {
+    call: ([x, t, v], options) => gaussianNllLoss(x, t, v, { full: true, eps: 0.5, ...options }),
+    formula: (x, t, v) => (Math.log(2 * Math.PI * Math.max(v, 0.5)) + (x - t) ** 2 / Math.max(v, 0.5)) / 2,
+    values: [any, any, { low: 0.75, high: 2 }],
   },
   hingeEmbeddingLoss: {
     call: ([x, t], options) => hingeEmbeddingLoss(x, t, { margin: 0.75, ...options }),
@@ -248,4 +282,42 @@ test("marginRankingLoss promotes operands of any dtypes; losses of integers are 
     const dtype = dtypes.includes("float32") || !dtypes.includes("float16") ? "float32" : "float16";
     expect([dtypes, loss]).toEqual([dtypes, tensor([3, 0, 10, 2], { dtype })]);
   }
+});
+
+// Backward passes that create a graph use compositions of other operations; others use the kernels' formulas.
+describe.each(tested)("gradients of kernels equal those of compositions on %s", (backend) => {
+  /** Values on both sides of every kink, and on it. */
+  const values: Values = { list: [-4, 2.5, -1, 0.75, 0.5, -1.5, 1, 0.25, -0.5] };
+  const shapesOf = (name: string): readonly (readonly number[])[] => {
+    if (name.startsWith("marginRankingLoss")) return [[4, 7], [7], [4, 1]];
+    return [[4, 7], [4, 7], name.startsWith("gaussianNllLoss") ? [4, 1] : [4, 7]];
+  };
+  const numbersOf = (x: Tensor): number[] => x.toArray().flat();
+
+  test.each(Object.entries(losses))("%s", (name, loss) => {
+    withBackend(backend, () => {
+      for (const reduction of ["none", "sum", "mean"] as const) {
+        const random = new Random(name.length);
+        const operands = (loss.values ?? [any, any]).map((own, at) => {
+          const spec = { shape: shapesOf(name)[at], values: own === any ? values : own };
+          const operand = place(makeBlock(spec, "float32", random), layouts[at], backend, random);
+          operand.requiresGrad = true;
+          return operand;
+        });
+        const gradientsOf = (createGraph: boolean) => {
+          const output = loss.call(operands, { reduction });
+          const gradOutputs = [mul(add(output.detach(), 3), 0.25)];
+          return grad([output], operands, { gradOutputs, createGraph, allowUnused: true });
+        };
+        const [fused, composed] = [gradientsOf(false), gradientsOf(true)];
+        for (const [at, gradient] of fused.entries()) {
+          expect(gradient === null).toBe(composed[at] === null);
+          if (gradient === null) continue;
+          const others = numbersOf(composed[at]);
+          for (const [element, value] of numbersOf(gradient).entries())
+            expect(Math.abs(value - others[element])).toBeLessThanOrEqual(1e-5 * (1 + Math.abs(others[element])));
+        }
+      }
+    });
+  });
 });

@@ -196,7 +196,15 @@ export const softmax: readonly Walk[] = [1, 0].map((axis) => ({
   compute: (name, [x, y]) => run(name, name.endsWith("Gradient") ? [x, y] : [x], [6, 40], "float32", { axis }),
 }));
 
-/** The values, and the gradients of x and of the target. */
+/** Operands of losses that have more than two. */
+const operandsOfLosses: Readonly<Record<string, number>> = {
+  weightedBinaryCrossEntropy: 4,
+  weightedProbabilityCrossEntropy: 3,
+  ranking: 3,
+  gaussian: 3,
+};
+
+/** The values, and the gradients of the operands. */
 export const loss: readonly Walk[] = [
   {
     names: losses.names,
@@ -208,13 +216,18 @@ export const loss: readonly Walk[] = [
       drawn("scale", [30], { low: 0.5, high: 2 }),
     ],
     compute: (name, [x, target, weight, positive, scale]) => {
-      const inputs = name.startsWith("weighted") ? [x, target, weight, positive] : [x, target];
+      const count = operandsOfLosses[name] ?? 2;
+      const inputs = [x, target, weight, positive].slice(0, count);
       const own = { shape: [30], dtype: "float32" } as const;
-      const attributes = { loss: name, needs: [true, true], factor: 1 };
+      const attributes = { loss: name, factor: 1, parameters: [0.75, 1.25] };
       const gradient = loadedPrimitives().get("lossGradient") as never;
+      const needs = [true, true, count === 3];
       return [
-        run("loss", inputs, [30], "float32", { loss: name, isSummed: false, factor: 1 }),
-        ...executeMany(gradient, [scale, ...inputs], [own, own], attributes as never),
+        run("loss", inputs, [30], "float32", { ...attributes, isSummed: false }),
+        ...executeMany(gradient, [scale, ...inputs], new Array(count === 3 ? 3 : 2).fill(own), {
+          ...attributes,
+          needs,
+        } as never),
       ];
     },
   },
