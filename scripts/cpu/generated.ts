@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { type CpuCallDescription, cpuCalls } from "../../src/backend/cpu/call.ts";
 import { type Enumeration, enumerations, type Header } from "../../src/backend/enumeration.ts";
-import { type CpuField, declaration, snakeCase } from "../../src/backend/fields.ts";
+import { type CpuField, declaration, snakeCase, templateOf } from "../../src/backend/fields.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import "../../src/index.ts"; // describes every call
 import { binaryOperations, ternaryOperations, unaryOperations } from "../../src/ops/elementwise/primitive.ts";
@@ -113,15 +113,11 @@ const fieldOf = ({ field }: Member): CpuField<never> => field;
 const placed = ({ members = {} }: CpuField<never>): Member[] =>
   Object.entries(members).map(([name, member]) => ({ name, ...member }));
 
-/**
- * Returns a template of the number of operands, from an instance: that number becomes the parameter, such as in
- * `Whole strides[operands][8]` for `Whole strides[2][8]` of `NestBlock<2>`.
- */
+/** Returns a template of the number of operands, from an instance. */
 function templateHeader(name: string, instance: CpuField<never>): Header {
-  const operands = new RegExp(`\\b${/\d+/.exec(instance.type)![0]}\\b`, "g");
-  const rows = placed(instance).map((member) => `  ${declaration(member.field.type, member.name)}\n`);
+  const rows = placed(instance).map((member) => `  ${declaration(templateOf(member.field), member.name)}\n`);
   const includes = includesOf(placed(instance).map(({ field }) => headerOfField(field)));
-  const text = `template <int operands> struct ${name} {\n${rows.join("").replaceAll(operands, "operands")}};\n`;
+  const text = `template <int operands> struct ${name} {\n${rows.join("")}};\n`;
   return { name: headerOf(name), text: `#pragma once\n\n${includes}\nnamespace orchard {\n\n${text}\n}\n` };
 }
 

@@ -10,6 +10,8 @@ import type { Enumeration } from "./enumeration.ts";
 export interface MetalField<Value> {
   /** The type, such as `long`, for messages and the test that asks the compiler. */
   readonly type: string;
+  /** The type in a template of the number of operands, if it differs. */
+  readonly template?: string;
   readonly size: number;
   readonly alignment: number;
   write(view: DataView, at: number, value: Value): void;
@@ -21,6 +23,8 @@ export interface MetalField<Value> {
 export interface CpuField<Value> {
   /** The C++ type. */
   readonly type: string;
+  /** The type in a template of the number of operands, if it differs. */
+  readonly template?: string;
   /** Length in doubles. */
   readonly length: number;
   /** The nested fields by name, with their offsets in doubles. */
@@ -48,6 +52,10 @@ export interface SharedField<Value> {
 /** Returns a name in snake_case: `part_sizes` for `partSizes` and `PartSizes`. */
 export const snakeCase = (name: string): string =>
   name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+
+/** Returns a field's type in a template of the number of operands: `NestBlock<operands>` for `NestBlock<2>`. */
+export const templateOf = ({ type, template }: { readonly type: string; readonly template?: string }): string =>
+  template ?? type.replace(/<\d+>$/, "<operands>");
 
 /** Returns a field's declaration in C++ and MSL: `long[3]` and `partSizes` give `long part_sizes[3];`. */
 export function declaration(type: string, name: string): string {
@@ -151,11 +159,21 @@ function unknownName(type: string, name: string): never {
   throw new TypeError(`the cpu dylib has no ${type} named ${name}`);
 }
 
-/** An array of `count` values of a field. On metal fewer may be given; the rest is zero. */
-export const array = <Value>(field: SharedField<Value>, count: number): SharedField<readonly Value[]> => ({
+/**
+ * An array of `count` values of a field. On metal fewer may be given; the rest is zero. `symbol` names the count in
+ * templates of the number of operands.
+ */
+export const array = <Value>(
+  field: SharedField<Value>,
+  count: number,
+  symbol?: "operands",
+): SharedField<readonly Value[]> => ({
   metal: {
     get type() {
       return withDimension(field.metal.type, count);
+    },
+    get template() {
+      return withDimension(templateOf(field.metal), symbol ?? count);
     },
     size: field.metal.size * count,
     alignment: field.metal.alignment,
@@ -168,6 +186,9 @@ export const array = <Value>(field: SharedField<Value>, count: number): SharedFi
   cpu: {
     get type() {
       return withDimension(field.cpu.type, count);
+    },
+    get template() {
+      return withDimension(templateOf(field.cpu), symbol ?? count);
     },
     length: field.cpu.length * count,
     write(block, at, given, ordinals) {
@@ -188,7 +209,7 @@ export const array = <Value>(field: SharedField<Value>, count: number): SharedFi
 const isNumeric = ({ inline }: CpuField<never>): boolean => inline === asItIs;
 
 /** Nests array types: 8 of `long` are `long[8]`, and 3 of `long[8]` are `long[3][8]`. */
-const withDimension = (type: string, count: number): string => type.replace(/(?=\[|$)/, `[${count}]`);
+const withDimension = (type: string, count: number | string): string => type.replace(/(?=\[|$)/, `[${count}]`);
 
 function checkCount(values: readonly unknown[], count: number): void {
   if (values.length > count) throw new TypeError(`expected at most ${count} values, got ${values.length}`);

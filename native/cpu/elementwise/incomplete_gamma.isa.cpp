@@ -125,8 +125,7 @@ template <int elements>
 }
 
 // Sets `sums` to Σ (-x)ⁿ/(n! (a + n)) from n = 1 on, for x < 1.
-template <int elements>
-inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, GammaNumbers &sums) {
+template <int elements> inline void add_power_series(const GammaNumbers &a, const GammaNumbers &x, GammaNumbers &sums) {
   constexpr int terms = 12;
   GammaNumbers factors;
   for (int i = 0; i < elements; i++) {
@@ -148,8 +147,7 @@ struct GammaSide {
   int count = 0;
 };
 
-template <int elements>
-[[gnu::flatten]] inline void compute_near(const GammaRule &, bool is_upper, GammaSide &side) {
+template <int elements> [[gnu::flatten]] inline void compute_near(const GammaRule &, bool is_upper, GammaSide &side) {
   add_power_series<elements>(side.a, side.x, side.values);
   for (int i = 0; i < elements; i++) {
     const double a = side.a[i], of_gamma = log_gamma(a);

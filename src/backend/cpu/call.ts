@@ -242,7 +242,7 @@ export function ordinalOf({ name, length, operands }: CpuCallDescription): numbe
 const nestFields = (operands: number) => ({
   rank: whole,
   shape: array(whole, MAX_RANK),
-  strides: array(array(whole, MAX_RANK), operands),
+  strides: array(array(whole, MAX_RANK), operands, "operands"),
 });
 
 /** A loop nest over operands: rank, shape, and each operand's strides (`NestBlock` in `native/cpu/nest.h`). */
@@ -269,7 +269,7 @@ export const nest = (operands: number): Field<LoopNest> => ({
 export const loop = (operands: number): Field<readonly Tensor[]> => ({
   cpu: {
     type: `LoopBlock<${operands}>`,
-    ...cpuMembers({ nest: nest(operands), offsets: array(whole, operands) }),
+    ...cpuMembers({ nest: nest(operands), offsets: array(whole, operands, "operands") }),
     write(block, at, tensors) {
       const shape = plainList(tensors[operands - 1].shape);
       const rank = shape.length;

@@ -7,8 +7,8 @@ import { nest } from "./call.ts";
 export function slices(operands: number): Field<Slices> {
   const fields = {
     length: whole,
-    along: array(whole, operands),
-    offsets: array(whole, operands),
+    along: array(whole, operands, "operands"),
+    offsets: array(whole, operands, "operands"),
     nest: nest(operands),
   };
   const { members, length } = cpuMembers(fields);

@@ -54,8 +54,8 @@ export const loopNestOf = (operands: number): Struct<NestValues> =>
   getOrMake(nests, operands, () =>
     struct(`Nest<${operands}>`, {
       shape: array(whole, MAX_RANK),
-      strides: array(array(whole, MAX_RANK), operands),
-      start: array(whole, operands),
+      strides: array(array(whole, MAX_RANK), operands, "operands"),
+      start: array(whole, operands, "operands"),
       count: whole,
       rank: whole,
     }),

@@ -24,7 +24,7 @@ export const slicesFor = (operands: number): Struct<SliceValues> =>
   getOrMake(described, operands, () =>
     struct(`Slices<${operands}>`, {
       nest: loopNestOf(operands),
-      along: array(whole, operands),
+      along: array(whole, operands, "operands"),
       length: whole,
     }),
   );

@@ -1,6 +1,6 @@
 /** Parameter structs of the built-in kernels, in C's layout. */
 import type { Header } from "../enumeration.ts";
-import { declaration, type Field, type MetalField, snakeCase, type ValuesOf } from "../fields.ts";
+import { declaration, type Field, type MetalField, snakeCase, templateOf, type ValuesOf } from "../fields.ts";
 
 /** A struct that a kernel reads and the host writes. */
 export interface Struct<Values> extends Field<Values> {
@@ -60,14 +60,15 @@ export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
 /** The header for Metal Shading Language. The compiler checks the size of a struct that is not a template. */
 function headerOf({ type, size, members }: Struct<never>["metal"]): Header {
   const [, name, operands] = /^(\w+)(?:<(\d+)>)?$/.exec(type)!;
-  const rows = Object.entries(members).map(([field, { field: member }]) => `    ${declaration(member.type, field)}\n`);
+  const typeOf = (field: MetalField<never>) => (operands === undefined ? field.type : templateOf(field));
+  const rows = Object.entries(members).map(([name, { field }]) => `    ${declaration(typeOf(field), name)}\n`);
   const text = `struct ${name} {\n${rows.join("")}};\n`;
   return {
     name: `generated/${snakeCase(name)}.h`,
     text:
       operands === undefined
         ? `${text}static_assert(sizeof(${name}) == ${size}, "the host writes ${size} bytes");\n`
-        : `template <int operands> ${text.replaceAll(new RegExp(`\\b${operands}\\b`, "g"), "operands")}`,
+        : `template <int operands> ${text}`,
   };
 }
 
