@@ -28,7 +28,10 @@ describe("unreachable tensors are collected", () => {
           const big = fill_(slice(empty([1024, 1024], { storage }), { end: 1 }), 1);
           exp(big); // the operand is a small part of the storage that it keeps alive
         }
-        expect(memory().metal.peakBytes - before).toBeLessThan(512 * 2 ** 20);
+        // 1000 tensors of 4 MB. Pending work and garbage may take a 64th of a GPU's memory (backend/metal/memory.ts).
+        const { isSoftware, recommendedWorkingSet } = metalContext().deviceInfo();
+        const most = Math.max(512 * 2 ** 20, isSoftware ? 0 : recommendedWorkingSet / 32);
+        expect(memory().metal.peakBytes - before).toBeLessThan(most);
       });
     },
   );

@@ -31,9 +31,15 @@ const isOptions = ({ type }: Enumeration): boolean => type.endsWith("Option");
 /** Groups with a separate kernel, by its host name. Its text contains no other group's names. */
 const ownKernels: Readonly<Record<string, string>> = { TERNARY_CHOICES: "where_" };
 
-/** A formula: the struct of a name, in a kernel or in a table of `formulas/` that it includes. */
-interface Formula {
+/** The file with a struct's formulas: a kernel, or a table of `formulas/` that it includes. */
+interface Holder {
   readonly file: string;
+  /** The kernel's macro for the rows of a table: `LOSS` and `LOSS_` if `LOSS(HINGE, …)` is `Formula<LOSS_HINGE>`. */
+  readonly rows?: { readonly macro: string; readonly prefix: string };
+}
+
+/** A formula: the struct of a name, or the row that defines it. */
+interface Formula extends Holder {
   readonly struct: string;
   readonly constant: string;
 }
@@ -48,26 +54,30 @@ function formulasIn(file: string, text: string): Formula[] {
       const structs = new Set([...uses].map(([, struct]) => struct));
       const constants = members.map((name) => constantOf(type, name));
       return [...structs].flatMap((struct) =>
-        constants.map((constant) => ({ file: holderOf(file, struct), struct, constant })),
+        constants.map((constant) => ({ ...holderOf(file, struct), struct, constant })),
       );
     }),
   );
 }
 
-/** The file that declares a struct: the kernel, or a table that it includes. */
-function holderOf(file: string, struct: string): string {
+function holderOf(file: string, struct: string): Holder {
   const tables = [...texts[file].matchAll(/^#include "(formulas\/\w+\.h)"/gm)].map(([, name]) => name);
-  return [file, ...tables].find((name) => texts[name].includes(`> struct ${struct};`)) ?? file;
+  const [, macro, prefix] =
+    new RegExp(`^#define (\\w+)\\(NAME,.*\\n.*struct ${struct}<(\\w+)##NAME>`, "m").exec(texts[file]) ?? [];
+  const table = tables.find((name) => macro !== undefined && new RegExp(`^${macro}\\(`, "m").test(texts[name]));
+  if (table !== undefined) return { file: table, rows: { macro, prefix } };
+  return { file: [file, ...tables].find((name) => texts[name].includes(`> struct ${struct};`)) ?? file };
 }
 
 const formulas = files.flatMap(([file, text]) => formulasIn(file, text));
 
 /** The start of a formula's text: a struct, or a row of a macro that defines one. */
-function beginOf({ file, struct, constant }: Formula): number {
+function beginOf({ file, struct, constant, rows }: Formula): number {
   const text = texts[file];
   const macros = [...text.matchAll(/^#define (\w+)\(name(?:.*\\\n)*.*/gm)];
   const makers = macros.filter(([body]) => body.includes(`struct ${struct}<name>`)).map(([, name]) => `${name}\\(\\s*`);
-  const row = [`template <> struct ${struct}<`, ...makers].map((begin) => `^${begin}${constant}\\b`).join("|");
+  const named = [`template <> struct ${struct}<`, ...makers].map((begin) => `^${begin}${constant}\\b`).join("|");
+  const row = rows ? `^${rows.macro}\\(\\s*${constant.slice(rows.prefix.length)}\\b` : named;
   const found = [...text.matchAll(new RegExp(row, "gm"))];
   if (found.length !== 1) throw new Error(`${file}: expected one ${struct} of ${constant}, got ${found.length}`);
   return found[0].index;
