@@ -156,8 +156,8 @@ export class AltUpBlock extends DecoderBlock {
     super({ width, norm, layer, ...options });
     const settings = { ...layerOptions(options), eps: norm.eps };
     this.#description = layer.altUp!;
-    this.altUp = new AltUp(width, layer.altUp!, settings);
-    this.lowRank = new LowRank(width, layer.altUp!.rank, settings);
+    this.altUp = new AltUp(width, this.#description, settings);
+    this.lowRank = new LowRank(width, this.#description.rank, settings);
   }
 
   /** @internal */

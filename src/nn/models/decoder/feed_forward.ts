@@ -87,9 +87,17 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   override forward(x: Tensor): Tensor {
     const { factors } = this.#description;
     if (!factors) return this.down.forward(this.normed(this.activate(x)));
-    const gate = mul(this.gate!.forward(x), factors.gate);
-    const hidden = mul(activations[this.#description.activation](gate), this.up!.forward(x));
+    const gate = mul(this.gateOf(x), factors.gate);
+    const hidden = mul(activations[this.#description.activation](gate), this.upOf(x));
     return mul(this.down.forward(hidden), factors.output);
+  }
+
+  private gateOf(x: Tensor): Tensor {
+    return this.gate!.forward(x);
+  }
+
+  private upOf(x: Tensor): Tensor {
+    return this.up!.forward(x);
   }
 
   private normed(x: Tensor): Tensor {
@@ -98,21 +106,21 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
 
   private activate(x: Tensor): Tensor {
     const { activation, gated, hidden, fused, clamped, sparsity } = this.#description;
-    if (this.xielu) return this.xielu.forward(this.up!.forward(x));
-    if (!gated) return activations[activation](this.up!.forward(x));
+    if (this.xielu) return this.xielu.forward(this.upOf(x));
+    if (!gated) return activations[activation](this.upOf(x));
     if (clamped) return this.clampedProduct(x, clamped);
-    if (sparsity) return mul(activations[activation](sparse(this.gate!.forward(x), sparsity)), this.up!.forward(x));
+    if (sparsity) return mul(activations[activation](sparse(this.gateOf(x), sparsity)), this.upOf(x));
     const isApart = activation === "relu" || activation === "reluSquared" || activation === "quickGelu";
     if (!this.gateUp && !isApart) return gatedLayers(x, this.gate!, this.up!, activation);
     const [gate, up] = this.gateUp
       ? inOrder(split(this.gateUp.forward(x), hidden, { dim: -1 }), fused)
-      : [this.gate!.forward(x), this.up!.forward(x)];
+      : [this.gateOf(x), this.upOf(x)];
     return isApart ? mul(activations[activation](gate), up) : gatedProduct(activation, gate, up);
   }
 
   private clampedProduct(x: Tensor, { alpha, limit }: NonNullable<FeedForwardDescription["clamped"]>): Tensor {
-    const gate = clamp(this.gate!.forward(x), { max: limit });
-    const up = clamp(this.up!.forward(x), { min: -limit, max: limit });
+    const gate = clamp(this.gateOf(x), { max: limit });
+    const up = clamp(this.upOf(x), { min: -limit, max: limit });
     return mul(add(up, 1), mul(gate, sigmoid(mul(gate, alpha))));
   }
 

@@ -274,11 +274,12 @@ export class VisionEncoder extends Module<[pixels: Tensor], Tensor> {
 
   private classify(states: Tensor): Tensor {
     const { of } = this.#description.head!;
+    const head = this.head!;
     const first = () => select(states, 1, 0);
-    if (of === "pooled") return this.head!.forward(this.pool(states));
-    if (of === "patches") return this.head!.forward(this.meanOfPatches(states));
-    if (of === "firstAndPatches") return this.head!.forward(cat([first(), this.meanOfPatches(states)], 1));
-    const scores = this.head!.forward(first());
+    if (of === "pooled") return head.forward(this.pool(states));
+    if (of === "patches") return head.forward(this.meanOfPatches(states));
+    if (of === "firstAndPatches") return head.forward(cat([first(), this.meanOfPatches(states)], 1));
+    const scores = head.forward(first());
     if (of === "first") return scores;
     return div(add(scores, this.distillationHead!.forward(select(states, 1, 1))), 2);
   }
