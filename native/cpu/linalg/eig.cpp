@@ -9,7 +9,6 @@ namespace {
 using Number = Complex<double>;
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 
-inline double size_of(double x) { return std::abs(x); }
 inline double largest_part(double x) { return std::abs(x); }
 inline double largest_part(Number x) { return std::max(std::abs(x.re), std::abs(x.im)); }
 
