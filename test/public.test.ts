@@ -163,6 +163,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     "normalize",
     "bilinear",
     "fractionalMaxPool2d",
+    "fractionalMaxPool3d",
   ],
   "it takes a list of tensors": [
     "blockDiag",

@@ -64,6 +64,11 @@ export {
   type EmbeddingBagOptions,
   type EmbeddingOptions,
 } from "./layers/embedding.ts";
+export {
+  FractionalMaxPool2d,
+  FractionalMaxPool3d,
+  type FractionalMaxPoolLayerOptions,
+} from "./layers/fractional_pooling.ts";
 export type { BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, Gradients } from "./layers/hooks.ts";
 export {
   gpt2Initialization,
@@ -121,8 +126,6 @@ export {
   AvgPool1d,
   AvgPool2d,
   AvgPool3d,
-  FractionalMaxPool2d,
-  type FractionalMaxPoolLayerOptions,
   LPPool1d,
   LPPool2d,
   LPPool3d,

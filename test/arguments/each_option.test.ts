@@ -25,6 +25,7 @@ const isOptions = (value: unknown): value is Readonly<Record<string, unknown>> =
 /** Options that are required regardless of other options. */
 const companions: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   fractionalMaxPool2d: { outputSize: 1 },
+  fractionalMaxPool3d: { outputSize: 1 },
   interpolate: { size: 2 },
   randintLike: { high: 4 },
 };

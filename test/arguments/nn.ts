@@ -107,6 +107,7 @@ export const nnCalls: Calls = {
   UpsamplingNearest2d: [make(nn.UpsamplingNearest2d), () => [{ scaleFactor: 2 }]],
   UpsamplingBilinear2d: [make(nn.UpsamplingBilinear2d), () => [{ size: 4 }]],
   FractionalMaxPool2d: [make(nn.FractionalMaxPool2d), () => [2, { outputRatio: 0.5, returnIndices: true }]],
+  FractionalMaxPool3d: [make(nn.FractionalMaxPool3d), () => [2, { outputSize: [2, 1, 3], returnIndices: true }]],
   CTCLoss: [make(nn.CTCLoss), () => [{ blank: 1, reduction: "sum", zeroInfinity: true }]],
   "CTCLoss.forward": [
     (x, targets, times, labels) => new nn.CTCLoss().forward(x, targets, times, labels),

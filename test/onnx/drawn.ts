@@ -84,6 +84,7 @@ export const LAYERS_ELSEWHERE: readonly string[] = [
   "ParameterList",
   "CTCLoss",
   "FractionalMaxPool2d",
+  "FractionalMaxPool3d",
   "Int4Linear",
   "LanguageModel",
   "Llama",

@@ -17,7 +17,8 @@ const rejected: readonly (readonly [reason: RegExp, names: string])[] = [
   [
     /random numbers/,
     `rand randn randLike randnLike randperm randint randintLike bernoulli multinomial dropout alphaDropout
-    featureAlphaDropout dropout1d dropout2d dropout3d gumbelSoftmax fractionalMaxPool2d`,
+    featureAlphaDropout dropout1d dropout2d dropout3d gumbelSoftmax fractionalMaxPool2d
+    fractionalMaxPool3d`,
   ],
   [/nextafter|mode|bincount|ctc/, "nextafter mode bincount ctcLoss"],
   [

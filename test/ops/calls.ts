@@ -142,6 +142,7 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   fmax: binary,
   fmin: binary,
   fractionalMaxPool2d: ({ picture }) => [picture, 2, { outputSize: 2 }],
+  fractionalMaxPool3d: ({ volume }) => [volume, 2, { outputRatio: 0.6 }],
   hsplit: ({ x }) => [x, 2],
   gammainc: binary,
   gammaincc: binary,

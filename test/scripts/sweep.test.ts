@@ -129,6 +129,7 @@ describe("every function of the library is drawn, with these exceptions", () => 
       "CTCLoss",
       "CosineEmbeddingLoss",
       "FractionalMaxPool2d",
+      "FractionalMaxPool3d",
       "GPT",
       "GaussianNLLLoss",
       "HingeEmbeddingLoss",

@@ -2,14 +2,16 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, nothing, someNumber } from "../../core/kinds.ts";
-import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { add_ } from "../../ops/copy/inplace.ts";
 import { ones, zeros } from "../../ops/creation/full.ts";
 import { batchNorm, groupNorm } from "../../ops/normalization/batch_norm.ts";
 import { instanceNorm } from "../../ops/normalization/instance_norm.ts";
+import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
 import type { FloatDType } from "../../tensor/dtype.ts";
 import { expectTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
 import { epsilon, layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
@@ -26,6 +28,8 @@ export interface BatchNormLayerOptions extends LayerOptions {
   momentum?: number | null | undefined;
   /** Whether the layer has a weight and a bias. Default true. */
   affine?: boolean | undefined;
+  /** Whether an affine layer has a bias. Default true. */
+  bias?: boolean | undefined;
   /** Whether the layer keeps running means and variances, for evaluation. Default true. */
   trackRunningStats?: boolean | undefined;
 }
@@ -35,6 +39,7 @@ interface RunningCall<Momentum> extends LayerOptions {
   readonly eps: number;
   readonly momentum: Momentum;
   readonly affine: boolean;
+  readonly bias: boolean;
   readonly trackRunningStats: boolean;
 }
 
@@ -51,13 +56,13 @@ export abstract class RunningNorm<Momentum extends number | null> extends Module
 
   constructor(call: RunningCall<Momentum>) {
     super();
-    const { numFeatures, eps, momentum, affine, trackRunningStats, ...options } = call;
+    const { numFeatures, eps, momentum, affine, bias, trackRunningStats, ...options } = call;
     const { dtype = "float32" } = options;
     this.numFeatures = numFeatures;
     this.eps = eps;
     this.momentum = momentum;
     this.weight = affine ? oneParameter([numFeatures], options) : null;
-    this.bias = affine ? zeroParameter([numFeatures], options) : null;
+    this.bias = affine && bias ? zeroParameter([numFeatures], options) : null;
     this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
     this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
     // InstanceNorm leaves it at 0, as PyTorch does
@@ -82,7 +87,7 @@ type BatchNormClass = new (
  *
  * | tensor | shape |
  * |---|---|
- * | `weight`, `bias` | [numFeatures]; null without `affine` |
+ * | `weight`, `bias` | [numFeatures]; null without `affine`, `bias` also without `bias` |
  * | `running_mean`, `running_var` | [numFeatures], buffers; null without `trackRunningStats` |
  * | `num_batches_tracked` | int64 [], a buffer: number of batches so far; null without `trackRunningStats` |
  *
@@ -95,6 +100,7 @@ function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
     momentum: optional(either(someNumber, nothing), 0.1),
     affine: optional(flag, true),
     trackRunningStats: optional(flag, true),
+    bias: named(flag, true),
     ...layerParameters,
   });
   class OfRanks extends RunningNorm<number | null> {
@@ -171,6 +177,8 @@ export interface ChannelNormLayerOptions extends LayerOptions {
   eps?: number | undefined;
   /** Whether the layer has a weight and a bias. Default true for {@link GroupNorm}, false for instance norms. */
   affine?: boolean | undefined;
+  /** Whether an affine layer has a bias. Default true. */
+  bias?: boolean | undefined;
 }
 
 /**
@@ -178,7 +186,7 @@ export interface ChannelNormLayerOptions extends LayerOptions {
  *
  * | parameter | shape |
  * |---|---|
- * | `weight`, `bias` | [numChannels]; null without `affine` |
+ * | `weight`, `bias` | [numChannels]; null without `affine`, `bias` also without `bias` |
  *
  * @example
  * new GroupNorm(2, 4).forward(randn([3, 4, 5]));
@@ -195,7 +203,7 @@ export class GroupNorm extends Module<[x: Tensor], Tensor> {
   constructor(numGroups: number, numChannels: number, ...options: Given<ChannelNormLayerOptions, ["eps", "affine"]>);
   constructor(...values: unknown[]) {
     super();
-    const { numGroups, numChannels, eps, affine, ...options } = groupNormParameters(values);
+    const { numGroups, numChannels, eps, affine, bias, ...options } = groupNormParameters(values);
     if (numChannels % numGroups !== 0)
       throw new ArgumentError(
         "GroupNorm",
@@ -206,7 +214,7 @@ export class GroupNorm extends Module<[x: Tensor], Tensor> {
     this.numChannels = numChannels;
     this.eps = eps;
     this.weight = affine ? oneParameter([numChannels], options) : null;
-    this.bias = affine ? zeroParameter([numChannels], options) : null;
+    this.bias = affine && bias ? zeroParameter([numChannels], options) : null;
   }
 
   override forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
@@ -226,6 +234,7 @@ const groupNormParameters = parameters("GroupNorm", {
   numChannels: operand(size),
   eps: optional(epsilon, 1e-5),
   affine: optional(flag, true),
+  bias: named(flag, true),
   ...layerParameters,
 });
 
@@ -248,7 +257,7 @@ type InstanceNormClass = new (
   ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
 ) => InstanceNorm;
 
-/** Makes a class of instance normalization for inputs with `rank` axes. */
+/** Makes a class of instance normalization for inputs with `rank` axes, or one less without a batch. */
 function instanceNormOf(name: string, rank: number): InstanceNormClass {
   const read = parameters(name, {
     numFeatures: operand(size),
@@ -256,6 +265,7 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
     momentum: optional(someNumber, 0.1),
     affine: optional(flag, false),
     trackRunningStats: optional(flag, false),
+    bias: named(flag, true),
     ...layerParameters,
   });
   class OfRank extends RunningNorm<number> {
@@ -271,12 +281,18 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
     override forward(x: Tensor): Tensor;
     override forward(x: Tensor): Tensor {
       expectTensor(this.constructor.name, "x", x);
-      if (x.rank !== rank || x.shape[1] !== this.numFeatures)
+      const isSample = x.rank === rank - 1;
+      if ((x.rank !== rank && !isSample) || x.shape[isSample ? 0 : 1] !== this.numFeatures)
         throw new ShapeError(
           this.constructor.name,
           "shapesDiffer",
-          `expected x to have ${rank} axes, the second of size ${this.numFeatures}, got ${x.describe()}`,
+          `expected x to have ${rank} axes, the second of size ${this.numFeatures}, or to be one sample without a ` +
+            `batch, got ${x.describe()}`,
         );
+      return isSample ? tidy(() => squeeze(this.normalize(unsqueeze(x, 0)), 0)) : this.normalize(x);
+    }
+
+    private normalize(x: Tensor): Tensor {
       return instanceNorm(x, {
         useInputStats: this.training || this.running_mean === null,
         momentum: this.momentum,
@@ -297,7 +313,8 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
 }
 
 /**
- * Applies `instanceNorm` to x [batch, numFeatures, length]: normalizes each channel of each sample.
+ * Applies `instanceNorm` to x [batch, numFeatures, length], or without a batch: normalizes each channel
+ * of each sample.
  *
  * @example
  * new InstanceNorm1d(3).forward(randn([4, 3, 5]));
@@ -305,7 +322,8 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
 export class InstanceNorm1d extends instanceNormOf("InstanceNorm1d", 3) {}
 
 /**
- * Applies `instanceNorm` to x [batch, numFeatures, height, width]: normalizes each channel of each sample.
+ * Applies `instanceNorm` to x [batch, numFeatures, height, width], or without a batch: normalizes each channel
+ * of each sample.
  *
  * @example
  * new InstanceNorm2d(3).forward(randn([4, 3, 5, 5]));
@@ -313,7 +331,8 @@ export class InstanceNorm1d extends instanceNormOf("InstanceNorm1d", 3) {}
 export class InstanceNorm2d extends instanceNormOf("InstanceNorm2d", 4) {}
 
 /**
- * Applies `instanceNorm` to x [batch, numFeatures, depth, height, width]: normalizes each channel of each sample.
+ * Applies `instanceNorm` to x [batch, numFeatures, depth, height, width], or without a batch: normalizes each channel
+ * of each sample.
  *
  * @example
  * new InstanceNorm3d(3).forward(randn([4, 3, 5, 5, 5]));

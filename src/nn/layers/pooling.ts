@@ -4,6 +4,7 @@ import { count } from "../../core/options.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { type PerAxis, perAxis } from "../../ops/convolution/geometry.ts";
 import type { IndexDType } from "../../ops/indexing/indices.ts";
+import { type AdaptiveSize, adaptiveSize } from "../../ops/pooling/adaptive.ts";
 import {
   adaptiveMaxPool1d,
   adaptiveMaxPool2d,
@@ -22,7 +23,6 @@ import {
   avgPool2d,
   avgPool3d,
 } from "../../ops/pooling/average_pool.ts";
-import { type FractionalMaxPoolOptions, fractionalMaxPool2d } from "../../ops/pooling/fractional_max_pool.ts";
 import { type LpPoolOptions, lpPool1d, lpPool2d, lpPool3d } from "../../ops/pooling/lp_pool.ts";
 import {
   type MaxPoolOptions,
@@ -31,7 +31,6 @@ import {
   maxPool3d,
   type PooledWithIndices,
 } from "../../ops/pooling/max_pool.ts";
-import { aGenerator } from "../../ops/random/distribution.ts";
 import type { DType, FloatDType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
@@ -42,13 +41,14 @@ export abstract class Pooling<
   Options extends object,
   Result = Tensor,
   Arguments extends readonly unknown[] = [x: Tensor],
+  Size extends AdaptiveSize = PerAxis,
 > extends Module<Arguments, Result> {
   /** The options with which the operation is called. */
   readonly options: Readonly<Options>;
   /** The size of windows, or of the result. */
-  readonly size: PerAxis;
+  readonly size: Size;
 
-  constructor(size: PerAxis, options: Options) {
+  constructor(size: Size, options: Options) {
     super();
     this.options = Object.freeze(options);
     this.size = size;
@@ -56,7 +56,7 @@ export abstract class Pooling<
 
   /** @internal */
   override details(): string {
-    const size = typeof this.size === "number" ? String(this.size) : `[${this.size.join(", ")}]`;
+    const size = JSON.stringify(this.size).replaceAll(",", ", ");
     return [size, listed(this.options)].filter(Boolean).join(", ");
   }
 }
@@ -203,7 +203,7 @@ export class AvgPool2d extends avgPoolOf("AvgPool2d", avgPool2d) {}
 export class AvgPool3d extends avgPoolOf("AvgPool3d", avgPool3d) {}
 
 /** @internal An adaptive average pooling layer. */
-export interface AdaptiveAvgPool extends Pooling<object> {
+export interface AdaptiveAvgPool extends Pooling<object, Tensor, [x: Tensor], AdaptiveSize> {
   forward<D extends FloatDType>(x: Tensor<D>): Tensor<D>;
   forward(x: Tensor): Tensor;
 }
@@ -213,11 +213,11 @@ function adaptiveAvgPoolOf(
   name: string,
   operation: typeof adaptiveAvgPool1d,
 ): new (
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
 ) => AdaptiveAvgPool {
-  const read = parameters(name, { outputSize: operand(perAxis) });
-  class OfAxes extends Pooling<object> {
-    constructor(outputSize: PerAxis);
+  const read = parameters(name, { outputSize: operand(adaptiveSize) });
+  class OfAxes extends Pooling<object, Tensor, [x: Tensor], AdaptiveSize> {
+    constructor(outputSize: AdaptiveSize);
     constructor(...values: unknown[]) {
       super(read(values).outputSize, {});
     }
@@ -232,7 +232,7 @@ function adaptiveAvgPoolOf(
 }
 
 /**
- * Applies `adaptiveAvgPool1d`: averages windows that are chosen for a given output size.
+ * Applies `adaptiveAvgPool1d`: averages windows that are chosen for a given output size; null keeps the size of an axis.
  *
  * @example
  * new AdaptiveAvgPool1d(5).forward(randn([2, 3, 8])); // [2, 3, 5]
@@ -240,7 +240,7 @@ function adaptiveAvgPoolOf(
 export class AdaptiveAvgPool1d extends adaptiveAvgPoolOf("AdaptiveAvgPool1d", adaptiveAvgPool1d) {}
 
 /**
- * Applies `adaptiveAvgPool2d`: averages windows that are chosen for a given output size.
+ * Applies `adaptiveAvgPool2d`: averages windows that are chosen for a given output size; null keeps the size of an axis.
  *
  * @example
  * new AdaptiveAvgPool2d(5).forward(randn([2, 3, 8, 8])); // [2, 3, 5, 5]
@@ -248,7 +248,7 @@ export class AdaptiveAvgPool1d extends adaptiveAvgPoolOf("AdaptiveAvgPool1d", ad
 export class AdaptiveAvgPool2d extends adaptiveAvgPoolOf("AdaptiveAvgPool2d", adaptiveAvgPool2d) {}
 
 /**
- * Applies `adaptiveAvgPool3d`: averages windows that are chosen for a given output size.
+ * Applies `adaptiveAvgPool3d`: averages windows that are chosen for a given output size; null keeps the size of an axis.
  *
  * @example
  * new AdaptiveAvgPool3d(5).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 5, 5, 5]
@@ -263,21 +263,26 @@ export interface AdaptiveMaxPoolLayerOptions<Indices extends boolean = boolean> 
 
 /** @internal An adaptive max pooling layer. */
 export interface AdaptiveMaxPool<Indices extends boolean>
-  extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
+  extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>, [x: Tensor], AdaptiveSize> {
   forward<D extends FloatDType>(x: Tensor<D>): Pooled<Indices, D>;
   forward(x: Tensor): Pooled<Indices>;
 }
 
 type AdaptiveMaxPoolClass = new <Indices extends boolean = false>(
-  outputSize: PerAxis,
+  outputSize: AdaptiveSize,
   ...options: Given<AdaptiveMaxPoolLayerOptions<Indices>, ["returnIndices"]>
 ) => AdaptiveMaxPool<Indices>;
 
 /** Makes a class that applies an adaptive max pooling operation. */
 function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d): AdaptiveMaxPoolClass {
-  const read = parameters(name, { outputSize: operand(perAxis), returnIndices: optional(flag, false) });
-  class OfAxes<Indices extends boolean = false> extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
-    constructor(outputSize: PerAxis, ...options: Given<AdaptiveMaxPoolLayerOptions<Indices>, ["returnIndices"]>);
+  const read = parameters(name, { outputSize: operand(adaptiveSize), returnIndices: optional(flag, false) });
+  class OfAxes<Indices extends boolean = false> extends Pooling<
+    AdaptiveMaxPoolLayerOptions,
+    Pooled<Indices>,
+    [x: Tensor],
+    AdaptiveSize
+  > {
+    constructor(outputSize: AdaptiveSize, ...options: Given<AdaptiveMaxPoolLayerOptions<Indices>, ["returnIndices"]>);
     constructor(...values: unknown[]) {
       const { outputSize, ...options } = read(values);
       super(outputSize, options);
@@ -291,7 +296,7 @@ function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d): A
 }
 
 /**
- * Applies `adaptiveMaxPool1d`: takes the largest element of windows that are chosen for a given output size.
+ * Applies `adaptiveMaxPool1d`: takes the largest element of windows that are chosen for a given output size; null keeps the size of an axis.
  *
  * @example
  * new AdaptiveMaxPool1d(5).forward(randn([2, 3, 8])); // [2, 3, 5]
@@ -302,7 +307,7 @@ export class AdaptiveMaxPool1d<Indices extends boolean = false> extends adaptive
 )<Indices> {}
 
 /**
- * Applies `adaptiveMaxPool2d`: takes the largest element of windows that are chosen for a given output size.
+ * Applies `adaptiveMaxPool2d`: takes the largest element of windows that are chosen for a given output size; null keeps the size of an axis.
  *
  * @example
  * new AdaptiveMaxPool2d(5).forward(randn([2, 3, 8, 8])); // [2, 3, 5, 5]
@@ -313,7 +318,7 @@ export class AdaptiveMaxPool2d<Indices extends boolean = false> extends adaptive
 )<Indices> {}
 
 /**
- * Applies `adaptiveMaxPool3d`: takes the largest element of windows that are chosen for a given output size.
+ * Applies `adaptiveMaxPool3d`: takes the largest element of windows that are chosen for a given output size; null keeps the size of an axis.
  *
  * @example
  * new AdaptiveMaxPool3d(5).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 5, 5, 5]
@@ -322,44 +327,6 @@ export class AdaptiveMaxPool3d<Indices extends boolean = false> extends adaptive
   "AdaptiveMaxPool3d",
   adaptiveMaxPool3d,
 )<Indices> {}
-
-/** Options of {@link FractionalMaxPool2d}: `outputSize` or `outputRatio` sets the size of the result. */
-export interface FractionalMaxPoolLayerOptions<Indices extends boolean = boolean>
-  extends Omit<FractionalMaxPoolOptions, "returnIndices" | "randomSamples"> {
-  /** Whether `forward` also returns the indices of the largest elements. Default false. */
-  returnIndices?: Indices | undefined;
-}
-
-/**
- * Applies `fractionalMaxPool2d`: takes the largest element of windows whose steps vary at random, drawn in each call.
- *
- * @example
- * new FractionalMaxPool2d(3, { outputRatio: 0.5 }).forward(randn([1, 2, 9, 9])); // [1, 2, 4, 4]
- */
-export class FractionalMaxPool2d<Indices extends boolean = false> extends Pooling<
-  FractionalMaxPoolLayerOptions,
-  Pooled<Indices>
-> {
-  constructor(
-    kernelSize: PerAxis,
-    ...options: Given<FractionalMaxPoolLayerOptions<Indices>, ["outputSize", "outputRatio", "returnIndices"]>
-  );
-  constructor(...values: unknown[]) {
-    const { kernelSize, ...options } = fractionalParameters(values);
-    super(kernelSize, options);
-  }
-
-  override forward(x: Tensor): Pooled<Indices> {
-    return fractionalMaxPool2d(x, this.size, this.options) as Pooled<Indices>;
-  }
-}
-const fractionalParameters = parameters("FractionalMaxPool2d", {
-  kernelSize: operand(perAxis),
-  outputSize: optional(perAxis),
-  outputRatio: optional(perAxis),
-  returnIndices: optional(flag, false),
-  generator: named(aGenerator),
-});
 
 /** Options of {@link MaxUnpool1d}, {@link MaxUnpool2d} and {@link MaxUnpool3d}. */
 export type MaxUnpoolLayerOptions = Pick<MaxUnpoolOptions, "stride" | "padding">;

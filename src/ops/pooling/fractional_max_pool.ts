@@ -5,9 +5,9 @@ import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, optional, parameters, required } from "../../core/parameters.ts";
-import { tupleOf } from "../../core/tuples.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import { elementCount, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
@@ -30,17 +30,34 @@ import { fractionalMaxima, fusesFractional } from "./fractional_max_pool.cpu.ts"
 import type { PooledWithIndices } from "./max_pool.ts";
 import { checkAxes } from "./windows.ts";
 
-/** Options of {@link fractionalMaxPool2d}. Exactly one of `outputSize` and `outputRatio` is required. */
+/**
+ * Options of {@link fractionalMaxPool2d} and {@link fractionalMaxPool3d}. Exactly one of `outputSize` and `outputRatio`
+ * is required.
+ */
 export interface FractionalMaxPoolOptions extends GeneratorOptions {
-  /** The output size: one for both axes, or one for each. */
+  /** The output size: one for all axes, or one for each. */
   outputSize?: PerAxis | undefined;
   /** The output size as a fraction of x's size, between 0 and 1. */
   outputRatio?: PerAxis | undefined;
   /** Whether to also return the indices of the largest elements. Default false. */
   returnIndices?: boolean | undefined;
-  /** Random offsets of the windows in [0, 1), for width and height: [batch, channels, 2]. Default: drawn. */
+  /**
+   * Random offsets of the windows in [0, 1): [batch, channels, 2] for width and height, or [batch, channels, 3] for
+   * depth, height and width, as in PyTorch. Default: drawn.
+   */
   randomSamples?: Tensor | undefined;
 }
+
+const fractionalParameters = (operation: string) =>
+  parameters(operation, {
+    x: operand(aTensor),
+    kernelSize: required(perAxis),
+    outputSize: optional(perAxis),
+    outputRatio: optional(perAxis),
+    returnIndices: optional(flag, false),
+    randomSamples: named(aTensor),
+    generator: named(aGenerator),
+  });
 
 /**
  * Computes fractional max pooling: the largest element of each window, with steps of varying size between windows, so
@@ -69,82 +86,129 @@ export function fractionalMaxPool2d<D extends DType>(
   options: FractionalMaxPoolOptions,
 ): Tensor<D>;
 export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
-  const { x, kernelSize, returnIndices, randomSamples, generator, ...sizes } = fractionalParameters(values);
-  checkAxes(NAME, x, 2);
-  const kernel = alongAxes(NAME, "kernelSize", kernelSize, 2, 1);
-  const output = outputOf(x, sizes);
-  const planes = x.shape.slice(0, -2);
-  const [height, width] = tupleOf(x.shape.slice(-2), 2);
-  for (const [at, size] of [height, width].entries()) {
+  return fractionalMaxPool("fractionalMaxPool2d", fractionalMaxPool2dParameters(values), 2);
+}
+const fractionalMaxPool2dParameters = fractionalParameters("fractionalMaxPool2d");
+
+/**
+ * Computes fractional max pooling over three axes: see {@link fractionalMaxPool2d}.
+ *
+ * @param x [batch, channels, depth, height, width], or without a batch
+ *
+ * @example
+ * fractionalMaxPool3d(x, 2, { outputSize: 4 });
+ */
+export function fractionalMaxPool3d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: FractionalMaxPoolOptions & { returnIndices: true },
+): PooledWithIndices<D>;
+export function fractionalMaxPool3d<D extends DType>(
+  x: Tensor<D>,
+  kernelSize: PerAxis,
+  options: FractionalMaxPoolOptions,
+): Tensor<D>;
+export function fractionalMaxPool3d(...values: unknown[]): Tensor | PooledWithIndices<DType> {
+  return fractionalMaxPool("fractionalMaxPool3d", fractionalMaxPool3dParameters(values), 3);
+}
+const fractionalMaxPool3dParameters = fractionalParameters("fractionalMaxPool3d");
+
+type FractionalCall = ReturnType<ReturnType<typeof fractionalParameters>>;
+
+function fractionalMaxPool(
+  operation: string,
+  { x, kernelSize, returnIndices, randomSamples, generator, ...sizes }: FractionalCall,
+  rank: number,
+): Tensor | PooledWithIndices<DType> {
+  checkAxes(operation, x, rank);
+  const kernel = alongAxes(operation, "kernelSize", kernelSize, rank, 1);
+  const output = outputOf(operation, x, sizes, rank);
+  const planes = x.shape.slice(0, -rank);
+  for (const [at, size] of x.shape.slice(-rank).entries()) {
     const needed = output[at] + kernel[at] - 1;
-    const axis = x.rank - 2 + at;
     if (needed > size)
       throw new ShapeError(
-        NAME,
+        operation,
         "windowTooLarge",
-        `expected at least ${needed} elements along axis ${axis}, got ${x.describe()}`,
+        `expected at least ${needed} elements along axis ${x.rank - rank + at}, got ${x.describe()}`,
       );
   }
-  checkSamples(x, randomSamples);
-  return underName(NAME, () =>
+  checkSamples(operation, x, randomSamples, rank);
+  return underName(operation, () =>
     tidy(() => {
       const samples = noGrad(() => {
-        const given = randomSamples ?? rand([...planes, 2], { dtype: "float32", generator });
-        return reshape(toDType(given, "float32"), [...planes, 2]);
+        const given = randomSamples ?? rand([...planes, rank], { dtype: "float32", generator });
+        return reshape(toDType(given, "float32"), [...planes, rank]);
       });
-      if (fusesFractional(x, samples)) {
-        const { values: largest, indices } = inOneCall(x, samples, { output, kernel });
-        return returnIndices ? { values: largest, indices } : largest;
-      }
-      const places = noGrad(() => {
-        const fractions = samples;
-        const rows = placesAlong(select(fractions, -1, 1), { size: height, output: output[0], kernel: kernel[0] });
-        const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1], kernel: kernel[1] });
-        // […, rows, 1, window, 1] with […, 1, columns, 1, window]
-        const lines = mul(unsqueeze(unsqueeze(rows, -2), -1), BigInt(width));
-        return add(lines, unsqueeze(unsqueeze(columns, -3), -2));
-      });
-      const windows = reshape(places, [...planes, output[0] * output[1] * kernel[0] * kernel[1]]);
-      const flat = reshape(x, [...planes, height * width]);
-      const elements = reshape(gatherAlong(NAME, flat, windows, planes.length), [
-        ...planes,
-        ...output,
-        kernel[0] * kernel[1],
-      ]);
-      const { values: largest, indices } = max(elements, { dim: -1 });
-      if (!returnIndices) return largest;
-      const choices = reshape(places, elements.shape);
-      const chosen = gatherAlong(NAME, choices, unsqueeze(indices, -1), elements.rank - 1);
-      return { values: largest, indices: reshape(chosen, largest.shape) };
+      const windows = { output, kernel };
+      const pooled =
+        rank === 2 && fusesFractional(x, samples)
+          ? inOneCall(operation, x, samples, windows)
+          : composed(operation, x, samples, windows, returnIndices);
+      return returnIndices ? pooled : pooled.values;
     }),
   );
 }
-const NAME = "fractionalMaxPool2d";
-const fractionalParameters = parameters(NAME, {
-  x: operand(aTensor),
-  kernelSize: required(perAxis),
-  outputSize: optional(perAxis),
-  outputRatio: optional(perAxis),
-  returnIndices: optional(flag, false),
-  randomSamples: named(aTensor),
-  generator: named(aGenerator),
-});
+
+interface FractionalWindows {
+  readonly output: readonly number[];
+  readonly kernel: readonly number[];
+}
 
 /** The gradient of each largest element goes to its index. */
 function inOneCall(
+  operation: string,
   x: Tensor,
   samples: Tensor,
-  windows: { readonly output: readonly number[]; readonly kernel: readonly number[] },
+  windows: FractionalWindows,
 ): PooledWithIndices<DType> {
-  const [values, indices] = fractionalMaxima(NAME, contiguous(x), contiguous(samples), windows);
+  const [values, indices] = fractionalMaxima(operation, contiguous(x), contiguous(samples), windows);
   const { shape } = x;
-  record(NAME, [x], [values], [indices], ([gradient], [saved]) => {
+  record(operation, [x], [values], [indices], ([gradient], [saved]) => {
     const planes = shape.slice(0, -2);
     const flat = <D extends DType>(each: Tensor<D>): Tensor<D> => reshape(each, [...planes, -1]);
     const none = filled([...planes, shape.at(-2)! * shape.at(-1)!], gradient.dtype, 0);
-    return [reshape(scatterAddAlong(NAME, none, flat(saved), flat(gradient), planes.length), shape)];
+    return [reshape(scatterAddAlong(operation, none, flat(saved), flat(gradient), planes.length), shape)];
   });
   return { values, indices };
+}
+
+/** Gathers the elements of each window. The indices are computed only if they are needed. */
+function composed(
+  operation: string,
+  x: Tensor,
+  samples: Tensor,
+  { output, kernel }: FractionalWindows,
+  needsIndices: boolean,
+): PooledWithIndices<DType> {
+  const rank = output.length;
+  const planes = x.shape.slice(0, -rank);
+  const input = x.shape.slice(-rank);
+  const places = noGrad(() => placesOf(samples, input, { output, kernel })); // […, ...output, ...kernel]
+  const flat = reshape(x, [...planes, elementCount(input)]);
+  const window = elementCount(kernel);
+  const picked = gatherAlong(operation, flat, reshape(places, [...planes, -1]), planes.length);
+  const elements = reshape(picked, [...planes, ...output, window]);
+  const { values, indices: choices } = max(elements, { dim: -1 });
+  if (!needsIndices) return { values, indices: choices };
+  const lines = reshape(places, elements.shape);
+  const chosen = gatherAlong(operation, lines, unsqueeze(choices, -1), elements.rank - 1);
+  return { values, indices: reshape(chosen, values.shape) };
+}
+
+/** Returns the index in its plane of each element of each window: [...planes, ...output, ...kernel]. */
+function placesOf(samples: Tensor, input: readonly number[], { output, kernel }: FractionalWindows): Tensor<"int64"> {
+  const rank = input.length;
+  const planes = samples.shape.slice(0, -1);
+  const along = input.map((size, axis) => {
+    // the samples of two axes are in the order width, height, and those of three in the order of the axes
+    const sample = select(samples, -1, rank === 2 ? 1 - axis : axis);
+    const places = placesAlong(sample, { size, output: output[axis], kernel: kernel[axis] });
+    const only = (sizes: readonly number[]) => sizes.map((length, at) => (at === axis ? length : 1));
+    const shaped = reshape(places, [...planes, ...only(output), ...only(kernel)]);
+    return mul(shaped, BigInt(elementCount(input.slice(axis + 1))));
+  });
+  return along.reduce((sum, each) => add(sum, each));
 }
 
 /** Returns the positions of each window's elements along an axis. The last window ends at the end of the axis. */
@@ -161,38 +225,41 @@ function placesAlong(
 }
 
 function outputOf(
+  operation: string,
   x: Tensor,
-  {
-    outputSize,
-    outputRatio,
-  }: { readonly outputSize?: PerAxis | undefined; readonly outputRatio?: PerAxis | undefined },
+  { outputSize, outputRatio }: Pick<FractionalCall, "outputSize" | "outputRatio">,
+  rank: number,
 ): number[] {
   if ((outputSize === undefined) === (outputRatio === undefined))
-    throw new ArgumentError(NAME, "missingArgument", "expected either outputSize or outputRatio, got neither or both");
-  if (outputSize !== undefined) return alongAxes(NAME, "outputSize", outputSize, 2, 1);
-  const ratios = typeof outputRatio === "number" ? [outputRatio, outputRatio] : outputRatio!;
-  if (ratios.length !== 2 || !ratios.every((ratio) => ratio > 0 && ratio < 1))
     throw new ArgumentError(
-      NAME,
-      "invalidRatio",
-      `expected outputRatio to be one or two numbers between 0 and 1, got ${JSON.stringify(outputRatio)}`,
+      operation,
+      "missingArgument",
+      "expected either outputSize or outputRatio, got neither or both",
     );
-  const sizes = x.shape.slice(-2).map((size, at) => Math.floor(size * ratios[at]));
-  return alongAxes(NAME, "the size by outputRatio", sizes, 2, 1);
+  if (outputSize !== undefined) return alongAxes(operation, "outputSize", outputSize, rank, 1);
+  const ratios = typeof outputRatio === "number" ? new Array<number>(rank).fill(outputRatio) : outputRatio!;
+  if (ratios.length !== rank || !ratios.every((ratio) => ratio > 0 && ratio < 1))
+    throw new ArgumentError(
+      operation,
+      "invalidRatio",
+      `expected outputRatio to be one number or ${rank} numbers between 0 and 1, got ${JSON.stringify(outputRatio)}`,
+    );
+  const sizes = x.shape.slice(-rank).map((size, at) => Math.floor(size * ratios[at]));
+  return alongAxes(operation, "the size by outputRatio", sizes, rank, 1);
 }
 
-function checkSamples(x: Tensor, samples: Tensor | undefined): void {
+function checkSamples(operation: string, x: Tensor, samples: Tensor | undefined, rank: number): void {
   if (samples === undefined) return;
-  const [batch, channels] = [x.rank === 4 ? x.shape[0] : 1, x.shape.at(-3)!];
-  if (samples.rank !== 3 || samples.shape[0] !== batch || samples.shape[1] !== channels || samples.shape[2] !== 2)
+  const expected = [x.rank === rank + 2 ? x.shape[0] : 1, x.shape.at(-rank - 1)!, rank];
+  if (!sameShape(samples.shape, expected))
     throw new ShapeError(
-      NAME,
+      operation,
       "shapesDiffer",
-      `expected randomSamples to be [${batch}, ${channels}, 2], got ${samples.describe()}`,
+      `expected randomSamples to be [${expected.join(", ")}], got ${samples.describe()}`,
     );
   if (samples.dtype !== x.dtype)
     throw new DTypeError(
-      NAME,
+      operation,
       "dtypesDiffer",
       `expected randomSamples to have the dtype of x, ${x.dtype}, got ${samples.dtype}`,
     );

@@ -50,6 +50,7 @@ export const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
     () => [ones([1, 3, 3]), 2, { outputSize: 2, randomSamples: ones([1, 1, 2], whole) }],
     "the dtype of x, float32, got int64",
   ],
+  ["fractionalMaxPool3d", () => [ones([1, 3, 3, 3], whole), 2, { outputSize: 1 }], "floats of one dtype", "int64["],
   ["tripletMarginWithDistanceLoss", ({ x, indices }) => [x, indices, x], "positive to have the dtype", "got int64"],
   ["logspace", () => [0, 1, 2, { dtype: "int8", base: 1000 }], "int8"],
   ["isin", ({ bytes }) => [bytes, 300], "the number 300 does not fit a tensor of uint8"],

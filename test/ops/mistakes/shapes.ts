@@ -52,6 +52,12 @@ export const shapes = rowsOf("shapes that do not fit", ShapeError, [
     () => [ones([1, 3, 3]), 2, { outputSize: 2, randomSamples: three() }],
     "expected randomSamples to be [1, 1, 2], got float32[3]",
   ],
+  ["fractionalMaxPool3d", () => [ones([1, 3, 3, 4]), 3, { outputSize: 2 }], "at least 4 elements along axis 1"],
+  [
+    "fractionalMaxPool3d",
+    () => [ones([1, 3, 3, 3]), 2, { outputSize: 2, randomSamples: three() }],
+    "expected randomSamples to be [1, 1, 3], got float32[3]",
+  ],
   ["tripletMarginWithDistanceLoss", ({ x }) => [x, three(), x], "[3]", "must be equal or 1"],
   ["prelu", ({ x }) => [x, three()], "expected a weight of one element or of shape [", "got float32[3]"],
   ...each("add_ sub_ mul_ div_ copy_", ({ x }) => [x, three()], "[3]", "must be equal or 1"),

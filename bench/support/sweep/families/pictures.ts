@@ -90,6 +90,13 @@ export const pictures: Family = {
     compared: null,
     theirs: { name: "nn.functional.fractional_max_pool2d" },
   }),
+  fractionalMaxPool3d: (draw) => ({
+    operands: [operand(draw, picture(draw, 3, 8))],
+    args: [at(0), 2],
+    options: { outputSize: 3 },
+    compared: null,
+    theirs: { name: "nn.functional.fractional_max_pool3d" },
+  }),
   interpolate(draw) {
     const mode = draw.pick(["nearest", "bilinear", "bilinear", "bicubic", "area"]);
     const scaleFactor = draw.pick([2, 2, 0.5, 1.5]);
