@@ -21,22 +21,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     var requiredThreadsPerThreadgroup: MTLSize?
 
     init(_ descriptor: MTLComputePipelineDescriptor, options: MTLPipelineOption) throws {
-        guard let computeFunction = descriptor.computeFunction else {
-            misuse("MTLDebugDevice", Self.selector, "computeFunction must not be nil.")
-            throw MTLLibraryError(.functionNotFound, "The pipeline descriptor has no computeFunction.")
-        }
-        guard let given = computeFunction as? SoftwareFunction else {
-            misuse(
-                "MTLDebugDevice", Self.selector,
-                "computeFunction is not a function of this device (\(SoftwareDevice.shared.name)).")
-            throw MTLLibraryError(.unsupported, "The function belongs to another device.")
-        }
-        guard descriptor.maxTotalThreadsPerThreadgroup <= SoftwareDevice.maxThreadsPerThreadgroup else {
-            misuse(
-                "MTLDebugDevice", Self.selector,
-                "maxTotalThreadsPerThreadgroup(\(descriptor.maxTotalThreadsPerThreadgroup)) must be <= 1024.")
-            throw MTLLibraryError(.unsupported, "maxTotalThreadsPerThreadgroup is over the device's limit of 1024.")
-        }
+        let given = try Self.function(of: descriptor)
         let function = try given.linked(to: descriptor.preloadedLibraries)
         let handle = try function.compiled()
         guard !takeFault("pipeline") else {
@@ -45,15 +30,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
         try Self.lookUp(function, descriptor.binaryArchives, options)
         let info = mrt_function_info_get(handle).pointee
         staticThreadgroupMemoryLength = Int(info.static_threadgroup_bytes)
-        guard staticThreadgroupMemoryLength <= SoftwareDevice.maxThreadgroupMemoryLength else {
-            throw MTLLibraryError(
-                .compileFailure,
-                """
-                Threadgroup memory size (\(staticThreadgroupMemoryLength)) exceeds the maximum threadgroup memory \
-                allowed \
-                (\(SoftwareDevice.maxThreadgroupMemoryLength)).
-                """)
-        }
+        try Self.checkMemory(staticThreadgroupMemoryLength)
         try Self.compile(handle, for: function.library.device)
         self.function = function
         self.handle = handle
@@ -71,6 +48,39 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     }
 
     private static let selector = "newComputePipelineStateWithDescriptor:options:reflection:error:"
+
+    /// Returns the descriptor's function, which must be one of this device.
+    private static func function(of descriptor: MTLComputePipelineDescriptor) throws -> SoftwareFunction {
+        guard let computeFunction = descriptor.computeFunction else {
+            misuse("MTLDebugDevice", selector, "computeFunction must not be nil.")
+            throw MTLLibraryError(.functionNotFound, "The pipeline descriptor has no computeFunction.")
+        }
+        guard let given = computeFunction as? SoftwareFunction else {
+            misuse(
+                "MTLDebugDevice", selector,
+                "computeFunction is not a function of this device (\(SoftwareDevice.shared.name)).")
+            throw MTLLibraryError(.unsupported, "The function belongs to another device.")
+        }
+        guard descriptor.maxTotalThreadsPerThreadgroup <= SoftwareDevice.maxThreadsPerThreadgroup else {
+            misuse(
+                "MTLDebugDevice", selector,
+                "maxTotalThreadsPerThreadgroup(\(descriptor.maxTotalThreadsPerThreadgroup)) must be <= 1024.")
+            throw MTLLibraryError(.unsupported, "maxTotalThreadsPerThreadgroup is over the device's limit of 1024.")
+        }
+        return given
+    }
+
+    private static func checkMemory(_ length: Int) throws {
+        guard length <= SoftwareDevice.maxThreadgroupMemoryLength else {
+            throw MTLLibraryError(
+                .compileFailure,
+                """
+                Threadgroup memory size (\(length)) exceeds the maximum threadgroup memory \
+                allowed \
+                (\(SoftwareDevice.maxThreadgroupMemoryLength)).
+                """)
+        }
+    }
 
     var softwareDevice: SoftwareDevice { function.library.device }
     var device: any MTLDevice { softwareDevice }
