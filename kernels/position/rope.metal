@@ -3,15 +3,13 @@
 //
 // Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 //
-// An angle is a 64-bit phase in units of 2^-64 cycles: the pair's phase per position, times the position, modulo 2^64.
-// Whole cycles vanish exactly, so angles are as accurate for large positions as for small ones.
-//
 // Tiling: one thread per pair, or per copied element; a row of the grid is a row of x. Rows may have any strides.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "common/loop.h"
+#include "position/rotation.h"
 
 // - rows: operands: x, positions (if absent, the offset is the position), output
 // - offset: added to positions
@@ -23,19 +21,6 @@ using namespace metal;
 #include "generated/rope.h"
 
 constant uint has_positions [[function_constant(0)]];
-
-// Returns the cosine and the sine of an angle. The angle is split into the nearest quarter of a cycle and a remainder
-// of at most pi / 4, for which polynomials are evaluated: Chebyshev interpolants with coefficients rounded to float32.
-inline float2 direction(ulong phase) {
-    uint upper = uint(phase >> 32);
-    uint quadrant = (upper + (1u << 29)) >> 30;
-    float r = float(int(upper - (quadrant << 30))) * 1.46291807927e-9f;  // 2 pi / 2^32
-    float s = r * r;
-    float sine = fma(fma(fma(-0.000195878907f, s, 0.00833274797f), s, -0.166666642f) * s, r, r);
-    float cosine = fma(fma(fma(0.0000245479423f, s, -0.00138883025f), s, 0.0416666642f) * s, s, fma(s, -0.5f, 1.0f));
-    float2 rotated = (quadrant & 1) != 0 ? float2(-sine, cosine) : float2(cosine, sine);
-    return (quadrant & 2) != 0 ? -rotated : rotated;
-}
 
 // x          [[buffer(0)]]  the elements that its strides reach
 // positions  [[buffer(1)]]  [rows], strided; any buffer if there are none
@@ -62,10 +47,9 @@ kernel void rope(
     float2 rotation = direction(given.phases[column] * ulong(position)) * given.magnitude;
     long first = column * given.step;
     long second = first + given.second;
-    float a = float(row[first * given.stride]);
-    float b = float(row[second * given.stride]);
-    result[first * given.out_stride] = T(a * rotation.x - b * rotation.y);
-    result[second * given.out_stride] = T(a * rotation.y + b * rotation.x);
+    float2 pair = rotated(float2(row[first * given.stride], row[second * given.stride]), rotation);
+    result[first * given.out_stride] = T(pair.x);
+    result[second * given.out_stride] = T(pair.y);
 }
 
 #define ROPE_OF(T, Position)                                                        \

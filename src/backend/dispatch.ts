@@ -134,7 +134,9 @@ export function executeUpdate<Attributes>(
     before = snapshot(backend, targets);
     return { inputs: [...before, ...inputs], outputs: targets };
   };
-  dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => restore(before, targets));
+  dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, (_, backend) =>
+    restore(backend, before, targets),
+  );
   if (before !== targets) disposeAll(before); // the journal retains the storages that it needs
   for (const { storage } of targets) storage.version++;
 }
@@ -208,7 +210,7 @@ function dispatch<Attributes>(
   inputs: readonly Tensor[],
   attributes: Attributes,
   operandsOn: (backend: Backend) => Operands,
-  discard: (operands: Operands) => void,
+  discard: (operands: Operands, backend: Backend) => void,
 ): Tensor[] {
   for (const input of inputs) input.checkAlive(operation);
   const first = firstBackendOf(primitive);
@@ -263,7 +265,7 @@ function runOn<Attributes>(
   primitive: Primitive<Attributes>,
   attributes: Attributes,
   operandsOn: (backend: Backend) => Operands,
-  discard: (operands: Operands) => void,
+  discard: (operands: Operands, backend: Backend) => void,
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
@@ -279,7 +281,7 @@ function runOn<Attributes>(
     backend.ran?.(call, launched, () => recompute(primitive, call, backend.name));
     return outputs;
   } catch (error) {
-    discard(operands); // the next backend allocates new outputs
+    discard(operands, backend); // the next backend allocates new outputs
     throw typedMemoryError(primitive.name, error);
   }
 }

@@ -128,7 +128,7 @@ export function compile(...values: unknown[]): CompiledFunction<readonly unknown
 /** Whether calls of the cpu dylib are recorded for `check:sanitize`, which cannot replay compiled programs. */
 const isRecorded = environment("ORCHARD_CPU_RECORD") !== undefined;
 
-setCompiler((fn, state) => compile(fn, { state: state as CompileState, variants: 1 }));
+setCompiler((fn, state, fuse) => compile(fn, { state: state as CompileState, variants: 1, fuse }));
 
 class Compiled {
   /** The variants, the most recently used one first. */

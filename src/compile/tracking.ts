@@ -166,6 +166,11 @@ export abstract class Tracking implements Capture {
     this.liveRows = null;
   }
 
+  /** Only devices call it. */
+  liveBytes(_bytes: () => Uint8Array | undefined): void {
+    throw new TypeError("a call of the cpu dylib has no bytes");
+  }
+
   checked(_position: object, _errorAt: (position: number) => Error | undefined): void {
     this.why ??= "values are checked after the call";
   }

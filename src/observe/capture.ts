@@ -71,6 +71,12 @@ export interface Capture {
    */
   liveParameters(bytesOf: (rows: readonly never[]) => Uint8Array): void;
   /**
+   * Announces that each replay recomputes the parameters of the next dispatch.
+   *
+   * @param bytes returns undefined if the recording does not fit, so that the function is recorded again
+   */
+  liveBytes(bytes: () => Uint8Array | undefined): void;
+  /**
    * Each replay recomputes the contents of a storage or an array that was created during the recording.
    *
    * @param contents returns undefined if the recording does not fit, so that the function is recorded again

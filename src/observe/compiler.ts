@@ -6,10 +6,16 @@ export type Compiled<Arguments extends readonly unknown[], Result> = ((...values
   reset(): void;
 };
 
-/** Compiles a function. @param state the modules and caches that the function uses or changes in place */
+/**
+ * Compiles a function.
+ *
+ * @param state the modules and caches that the function uses or changes in place
+ * @param fuse whether operations are fused; default true
+ */
 type Compiler = <Arguments extends readonly unknown[], Result>(
   fn: (...values: Arguments) => Result,
   state: readonly object[],
+  fuse?: boolean,
 ) => Compiled<Arguments, Result>;
 
 let registered: Compiler | null = null;

@@ -103,8 +103,8 @@ export class Storage {
 
   /** Adds pending checks on which the contents depend. @param replace whether all contents are new */
   dependOn(checks: readonly DeferredCheck[], replace = false): void {
-    if (replace || this.pendingChecks.length === 0) this.pendingChecks = checks;
-    else this.pendingChecks = [...new Set([...this.pendingChecks, ...checks])];
+    const open = replace ? NO_CHECKS : this.pendingChecks.filter(({ hasPassed }) => !hasPassed);
+    this.pendingChecks = open.length === 0 ? checks : [...new Set([...open, ...checks])];
   }
 
   /** Once the device is done, marks the contents as lost if a check of their inputs has failed. */

@@ -1,5 +1,8 @@
 /** Compiled steps of language models equal plain steps bit for bit, while caches grow, shrink and slide. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import { forgetFailures } from "../../src/backend/failure.ts";
+import { metalContext } from "../../src/backend/metal/context.ts";
+import { environmentFlag } from "../../src/core/environment.ts";
 import { CompileError, compile, manualSeed, nn, noGrad, type Tensor, tensor, withBackend } from "../../src/index.ts";
 import { Random } from "../ops/samples.ts";
 
@@ -11,6 +14,9 @@ const makers: Readonly<Record<string, () => nn.LanguageModel>> = {
   "Llama with a short context": () => new nn.Llama({ ...sizes, contextLength: 40 }),
 };
 
+const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
+const backends = hasMetal ? (["cpu", "metal"] as const) : (["cpu"] as const);
+
 const tokensOf = (rows: readonly (readonly number[])[]): Tensor => tensor(rows as number[][], { dtype: "int32" });
 
 function modelOf(name: string): nn.LanguageModel {
@@ -19,12 +25,16 @@ function modelOf(name: string): nn.LanguageModel {
 }
 
 describe("a step with a cache in the state is bit-identical to a plain step", () => {
-  const cases = Object.keys(makers).flatMap((name) => [undefined, "float16", "q8_0"].map((of) => [name, of] as const));
-  test.each(cases)("%s, cache %p", (name, format) =>
-    withBackend("cpu", () => {
+  const names = { cpu: Object.keys(makers), metal: ["GPT", "Llama with a short context"] };
+  const formats = { cpu: [undefined, "float16", "q8_0"], metal: [undefined] } as const;
+  const cases = backends.flatMap((backend) =>
+    names[backend].flatMap((name) => formats[backend].map((of) => [name, of, backend] as const)),
+  );
+  test.each(cases)("%s, cache %p, on %s", (name, format, backend) =>
+    withBackend(backend, () => {
       const model = modelOf(name);
       const run = (isCompiled: boolean) => {
-        using cache = model.newCache({ format: format as "q8_0" });
+        using cache = model.newCache({ format });
         const step = (tokens: Tensor) => model.forward(tokens, { cache, lastOnly: true });
         const compiled = compile(step, { state: [model, cache] });
         const random = new Random(3);
@@ -40,6 +50,8 @@ describe("a step with a cache in the state is bit-identical to a plain step", ()
             results.push((isCompiled ? compiled : step)(tokensOf([next])).toArray());
           }
         });
+        const checks = cache.layers.flatMap((layer) => layer.tensors().map(({ storage }) => storage.checks.length));
+        expect(Math.max(0, ...checks)).toBeLessThan(3); // passed checks of indices are forgotten
         return { results, explained: compiled.explain() };
       };
       const [plain, compiled] = [run(false), run(true)];
@@ -68,8 +80,8 @@ describe("a step with a cache in the state is bit-identical to a plain step", ()
       expect(run(true)).toEqual(run(false));
     }));
 
-  test("a step beyond the context is the plain error, and a program with a cache can't be saved", () =>
-    withBackend("cpu", () => {
+  test.each(backends)("a step beyond the context is the plain error, and no program is saved, on %s", (backend) =>
+    withBackend(backend, () => {
       const model = new nn.GPT({ ...sizes, contextLength: 8 }).eval() as nn.GPT;
       const cache = model.newCache();
       const step = compile((tokens: Tensor) => model.forward(tokens, { cache }), { state: [model, cache] });
@@ -82,23 +94,26 @@ describe("a step with a cache in the state is bit-identical to a plain step", ()
         expect(saved).toBeInstanceOf(CompileError);
         expect((saved as CompileError).message).toContain("continues a cache");
       });
-    }));
+    }),
+  );
 
-  test("a cache that is not in the state is refused, and steps on metal run plainly", () => {
-    const model = modelOf("Llama");
-    const stepOf = (cache: nn.KeyValueCache, isState: boolean) =>
-      compile((tokens: Tensor) => model.forward(tokens, { cache }), { state: isState ? [model, cache] : model });
-    withBackend("cpu", () => {
+  test.each(backends)("a cache that is not in the state is refused on %s", (backend) =>
+    withBackend(backend, () => {
+      const model = modelOf("Llama");
       const cache = model.newCache();
-      const step = stepOf(cache, false);
+      const step = compile((tokens: Tensor) => model.forward(tokens, { cache }), { state: model });
       noGrad(() => {
         model.forward(tokensOf([[1]]), { cache });
         expect(() => step(tokensOf([[1]]))).toThrow(/changes a tensor that is not in its state in place/);
       });
-    });
+    }),
+  );
+
+  test.if(hasMetal)("steps with a cache in another dtype run plainly on metal", () => {
+    const model = modelOf("Llama");
     withBackend("metal", () => {
-      const cache = model.newCache();
-      const step = stepOf(cache, true);
+      const cache = model.newCache({ format: "float16" });
+      const step = compile((tokens: Tensor) => model.forward(tokens, { cache }), { state: [model, cache] });
       noGrad(() => {
         for (let at = 0; at < 4; at++) step(tokensOf([[at]]));
       });
@@ -122,5 +137,31 @@ describe("generated tokens are the same with and without programs", () => {
     expect(await run({})).toEqual(await run({ compile: false }));
     expect(await run({ cache: "q8_0" })).toEqual(await run({ compile: false, cache: "q8_0" }));
     expect(model.training).toBe(true);
+  });
+
+  test.if(hasMetal)("on metal, also if command buffers fail", async () => {
+    const model = modelOf("Llama with a short context");
+    const options = { maxTokens: 60, seed: 5, temperature: 0 };
+    const run = (of: nn.GenerateOptions, disturb?: (at: number) => void) =>
+      withBackend("metal", async () => {
+        const found: number[] = [];
+        for await (const token of nn.generate(model, [1, 2, 3], { ...options, ...of })) {
+          found.push(token);
+          disturb?.(found.length);
+        }
+        return found;
+      });
+    const plain = await run({ compile: false });
+    expect(await run({})).toEqual(plain);
+    const warn = spyOn(console, "warn").mockImplementation(() => undefined);
+    forgetFailures();
+    const failing = await run({}, (at) => {
+      if (at === 20) metalContext().injectFault("command-buffer", { count: 1 });
+    });
+    expect(warn.mock.calls.join()).toContain("the results of a compiled call are lost");
+    warn.mockRestore();
+    forgetFailures();
+    metalContext().report({ clear: true });
+    expect(failing).toEqual(plain);
   });
 });

@@ -1,6 +1,5 @@
 /** Compares two recordings on metal: dispatches are replayed only after two successive recordings were equal. */
 import { tupleOf } from "../../core/tuples.ts";
-import type { Storage } from "../../tensor/storage.ts";
 import { liveStorages } from "../difference.ts";
 import { placeIn } from "../errors.ts";
 import type { Entry } from "../recording.ts";
@@ -9,7 +8,7 @@ import type { DeviceCall, DeviceRecording } from "./recording.ts";
 /** Returns how two recordings differ; undefined if they differ only in numbers that each replay recomputes. */
 export function deviceDifference(a: DeviceRecording, b: DeviceRecording): string | undefined {
   const [before, after] = tupleOf([a, b].map(fixedBlocks), 2);
-  const live = liveStorages(b);
+  const live = new Set<object | null>([...liveStorages(b), ...b.contents.keys()]);
   for (const [at, call] of b.calls.entries()) {
     const was = a.calls[at];
     if (was?.name !== call.name)
@@ -33,7 +32,7 @@ function fixedBlocks({ calls, draws, parameters }: DeviceRecording): Uint8Array[
   return blocks;
 }
 
-function operandDifference(a: DeviceCall, b: DeviceCall, live: ReadonlySet<Storage | null>): string | undefined {
+function operandDifference(a: DeviceCall, b: DeviceCall, live: ReadonlySet<object | null>): string | undefined {
   for (const [at, entry] of b.operands.entries()) {
     const why = entryDifference(a.operands[at], entry, live);
     if (why !== undefined) return why;
@@ -41,7 +40,7 @@ function operandDifference(a: DeviceCall, b: DeviceCall, live: ReadonlySet<Stora
   return undefined;
 }
 
-function entryDifference(a: Entry, b: Entry, live: ReadonlySet<Storage | null>): string | undefined {
+function entryDifference(a: Entry, b: Entry, live: ReadonlySet<object | null>): string | undefined {
   if (a.source !== b.source || a.index !== b.index || a.id !== b.id || a.bytes !== b.bytes)
     return "an operand is in different memory in each call";
   if (b.contents && !live.has(b.storage) && (!a.contents || Buffer.compare(a.contents, b.contents) !== 0))

@@ -39,9 +39,10 @@ export interface DeviceCall {
 /** Parameters of a dispatch that each replay recomputes. */
 export interface LiveParameters {
   readonly call: number;
-  /** The index of the optimizer's step. */
-  readonly step: number;
-  readonly bytes: () => Uint8Array;
+  /** The index of the optimizer's step; undefined if the parameters depend on no optimizer. */
+  readonly step: number | undefined;
+  /** Returns undefined if the recording does not fit, which only parameters without a step may do. */
+  readonly bytes: () => Uint8Array | undefined;
 }
 
 /** The check of a number that a kernel writes. The host runs it after the call. */
@@ -81,7 +82,8 @@ export interface DeviceStart {
 /** The parts of a recording that a program needs. */
 export type DeviceFacts = Pick<
   DeviceRecording,
-  ("calls" | "entries" | "parameters" | "checks" | "changes" | "draws" | "steps") | ("liveEntries" | "advances")
+  | ("calls" | "entries" | "parameters" | "checks" | "changes" | "draws" | "steps" | "after" | "contents")
+  | ("liveEntries" | "advances")
 >;
 
 export class DeviceRecording extends Tracking implements Recorded {
@@ -94,6 +96,7 @@ export class DeviceRecording extends Tracking implements Recorded {
   private readonly known = new Map<Memory, Known>();
   private readonly hostWritten = new Set<Storage>();
   private pendingParameters: ((rows: readonly never[]) => Uint8Array) | null = null;
+  private pendingBytes: LiveParameters["bytes"] | null = null;
   private pendingChecks: { readonly position: Tensor; readonly errorAt: PositionCheck["errorAt"] }[] = [];
 
   constructor(state: State, { stand, gradients, changing }: DeviceStart) {
@@ -213,16 +216,18 @@ export class DeviceRecording extends Tracking implements Recorded {
     this.pendingParameters = bytesOf;
   }
 
+  override liveBytes(bytes: () => Uint8Array | undefined): void {
+    this.pendingBytes = bytes;
+  }
+
   private linkParameters(call: number): void {
+    if (this.pendingBytes) this.parameters.push({ call, step: undefined, bytes: this.pendingBytes });
+    this.pendingBytes = null;
     const { pendingParameters: bytesOf, liveRows } = this;
     if (bytesOf === null || liveRows === null) return;
     [this.pendingParameters, this.liveRows] = [null, null];
     const bytes = () => bytesOf(liveRows.rows() as readonly never[]);
     this.parameters.push({ call, step: this.steps.length - 1, bytes });
-  }
-
-  override liveContents(): void {
-    this.unsupported("contents are computed in each call");
   }
 
   override checked(position: object, errorAt: PositionCheck["errorAt"]): void {

@@ -21,6 +21,7 @@ import {
   type Seam,
   unsaved,
 } from "../replay.ts";
+import type { State } from "../state.ts";
 import { scalarArray } from "../tracking.ts";
 import { leavesOf } from "../tree.ts";
 import { deviceDifference } from "./difference.ts";
@@ -38,6 +39,12 @@ import {
  * (`run_width` of `kernels/common/runs.h`). A vector load from a less aligned pointer faults.
  */
 const alignmentOf = (dtype: DType): number => Math.max(16, 4 * bytesOf(dtype));
+
+const tensorsIn = (state: State): Tensor[] => [
+  ...state.tensors(),
+  ...state.optimizerTensors(),
+  ...state.cachedTensors(),
+];
 
 const SHARED = "an argument shares its memory with the state";
 
@@ -57,8 +64,7 @@ export const metalSeam: Seam<DeviceRecording> = {
     stand.dependOn(storage.checks);
     return new Tensor(stand, dtype, shape, strides, offset);
   },
-  record: (state, stand, gradients) =>
-    new DeviceRecording(state, { stand, gradients, changing: [...state.tensors(), ...state.optimizerTensors()] }),
+  record: (state, stand, gradients) => new DeviceRecording(state, { stand, gradients, changing: tensorsIn(state) }),
   difference: deviceDifference,
   compile: (taken, options) => new MetalReplay(taken, options),
   whyUnfit(found, inputs) {
@@ -72,7 +78,7 @@ export const metalSeam: Seam<DeviceRecording> = {
   },
   /** A call may swap the memory of the state. An argument that shares this memory would keep the old one. */
   whyPlain(found, state) {
-    const own = new Set([...state.tensors(), ...state.optimizerTensors()].map(({ storage }) => storage));
+    const own = new Set(tensorsIn(state).map(({ storage }) => storage));
     return found.some(({ storage }) => own.has(storage)) ? SHARED : undefined;
   },
 };
@@ -103,6 +109,8 @@ export class MetalReplay extends Replay {
   private readonly steps: DeviceRecording["steps"];
   private readonly live: readonly LiveParameters[];
   private readonly checks: readonly PositionCheck[];
+  /** The entries whose contents each replay recomputes. */
+  private readonly contents: readonly { readonly entry: Entry; readonly next: () => NodeJS.TypedArray | undefined }[];
   private readonly scalars: ReturnType<DeviceRecording["liveEntries"]>;
   /** The memory that the next replay gives to each changed storage. A storage alternates between two blocks. */
   private readonly spares: (MetalMemory | null)[];
@@ -119,7 +127,11 @@ export class MetalReplay extends Replay {
     const lasting = lastingEntries(leavesOf(result), gradients);
     for (const { entry } of checks) lasting.add(entry);
     this.scalars = recording.liveEntries(entries);
-    for (const { entry } of this.scalars) lasting.add(entry);
+    this.contents = entries.flatMap((entry) => {
+      const next = entry.storage && recording.contents.get(entry.storage);
+      return next ? [{ entry, next }] : [];
+    });
+    for (const { entry } of [...this.scalars, ...this.contents]) lasting.add(entry);
     const written = new Set(calls.flatMap(({ operands, writes }) => operands.filter((_, at) => writes[at])));
     for (const entry of entries) if (entry.source === "host" && written.has(entry)) lasting.add(entry);
     const swapped = new Set(changes.flatMap(({ after }) => after ?? []));
@@ -145,6 +157,22 @@ export class MetalReplay extends Replay {
       const memory = residentMemory(storage);
       if (memory.byteLength !== bytes) return false;
       handles[entry] = memory.handle;
+    }
+    return this.recompute();
+  }
+
+  /** Recomputes contents and parameters. Returns false if the recording does not fit. */
+  private recompute(): boolean {
+    for (const { entry, next } of this.contents) {
+      const bytes = next();
+      if (!bytes) return false;
+      entry.contents!.set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    }
+    for (const { call, step, bytes } of this.live) {
+      if (step !== undefined) continue;
+      const next = bytes();
+      if (!next) return false;
+      this.program.writeParameters(call, next);
     }
     return true;
   }
@@ -185,6 +213,7 @@ export class MetalReplay extends Replay {
     // keeps their memory: the journal may drop it before tensors own it
     for (const storage of results) storage.retain();
     this.note(found, results, this.checkLater(created));
+    for (const run of this.taken.recording.after) run();
     const result = this.finish(found, created);
     for (const storage of results) storage.release();
     return result;
@@ -224,7 +253,7 @@ export class MetalReplay extends Replay {
       optimizer.countStep(slots);
       for (const { step: of, entry, isDouble, value } of this.scalars)
         if (of === step) scalarArray(isDouble, (created.get(entry)!.memory as MetalMemory).contents())[0] = value();
-      for (const { call, step: of, bytes } of this.live) if (of === step) this.program.writeParameters(call, bytes());
+      for (const { call, step: of, bytes } of this.live) if (of === step) this.program.writeParameters(call, bytes()!);
     }
   }
 
@@ -282,6 +311,8 @@ export class MetalReplay extends Replay {
   /** Describes the program for a file. @throws {CompileError} `unsaved` */
   override describe(): SavedDispatches {
     const { recording } = this.taken;
+    if (this.contents.length > 0 || this.live.some(({ step }) => step === undefined))
+      throw unsaved("it continues a cache of keys and values");
     if (this.steps.length > 0) throw unsaved("it calls step() of an optimizer");
     if (this.changesGradients) throw unsaved("it sets gradients");
     const { isFused, isFast } = this.options;

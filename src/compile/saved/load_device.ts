@@ -88,6 +88,8 @@ export class LoadedDevice {
       }),
       steps: [],
       parameters: [],
+      after: [],
+      contents: new Map(),
       liveEntries: () => [],
       advances: () => [{ generator: defaultGenerator, count: BigInt(json.advance) }],
     };

@@ -2,7 +2,14 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { tupleOf } from "../../core/tuples.ts";
 import { currentCapture } from "../../observe/capture.ts";
-import { attentionStep, hasStep, MOST_ROOMS, type StepFormula, type StepRoom } from "../../ops/attention/step.ts";
+import {
+  attentionStep,
+  hasStep,
+  hasStepIn,
+  MOST_ROOMS,
+  type StepFormula,
+  type StepRoom,
+} from "../../ops/attention/step.ts";
 import { cat } from "../../ops/join/cat.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -56,6 +63,7 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
         : { ...now[row], room: row, batch: 0 },
     );
   const sequences = sequencesAt(places);
+  if (!hasStepIn(q, rooms, sequences)) return null;
   /** Returns the sequences of a replay; undefined if a cache has other memory. */
   const replayed = () => {
     const now = placesNow();

@@ -1,4 +1,5 @@
 /** Decoding steps as programs: one native call per token. */
+import { getBackend } from "../../backend/policy.ts";
 import { OrchardError } from "../../core/errors.ts";
 import { type Compiled, compiler } from "../../observe/compiler.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -16,7 +17,9 @@ export class CompiledStep implements Disposable {
     private readonly model: LanguageModel,
     private readonly cache: KeyValueCache,
   ) {
-    this.step = compiler()!((tokens: Tensor) => this.plain(tokens), [model, cache]);
+    // on metal, compiling generated kernels may take longer than a text
+    const fuse = getBackend() !== "metal";
+    this.step = compiler()!((tokens: Tensor) => this.plain(tokens), [model, cache], fuse);
   }
 
   /** Returns null if a text of this many tokens is generated sooner without a program. */

@@ -1,11 +1,12 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
-import { ArgumentError } from "../../core/errors.ts";
+import { ArgumentError, BackendError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import type { KeyValueCache } from "../cache/cache.ts";
+import type { CacheFormat } from "../cache/store.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { LanguageModel } from "../models/language_model.ts";
 import type { ImagePrompt, PlacedPrompt } from "../models/vision_language/images.ts";
@@ -92,7 +93,7 @@ async function* run(
   using sequence = new Sequence(tokens, settings);
   const held = useCache ? model.newCache({ format: cache }) : null;
   const step = held && compile ? CompiledStep.of(model, held, settings.maxTokens) : null;
-  using decoder = new Decoder(model, held, step, placed);
+  using decoder = new Decoder(model, held, step, placed, cache);
   let next: readonly number[] = tokens;
   while (!sequence.isFull) {
     await yieldToEventLoop();
@@ -112,15 +113,27 @@ class Decoder implements Disposable {
   constructor(
     private readonly model: LanguageModel,
     private cache: KeyValueCache | null,
-    private readonly step: CompiledStep | null,
+    private step: CompiledStep | null,
     private readonly placed: PlacedPrompt | undefined,
+    private readonly format: CacheFormat | undefined,
   ) {}
 
   /** Feeds tokens to the model, and returns the logits of the next one. */
   async logitsAfter(tokens: readonly number[]): Promise<ArrayLike<number>> {
     const { model } = this;
     this.tokens = [...this.tokens, ...tokens].slice(-model.contextLength);
-    using logits = tidy(() => noGrad(() => inEvaluation(model, () => this.compute(tokens))));
+    try {
+      return await this.read(tokens);
+    } catch (error) {
+      if (!(this.cache && error instanceof BackendError && error.code === "lost")) throw error;
+      this.dropCache(); // the device failed during a compiled step
+      this.cache = model.newCache({ format: this.format });
+      return this.read(this.tokens);
+    }
+  }
+
+  private async read(tokens: readonly number[]): Promise<ArrayLike<number>> {
+    using logits = tidy(() => noGrad(() => inEvaluation(this.model, () => this.compute(tokens))));
     return (await logits.data()) as ArrayLike<number>;
   }
 
@@ -141,6 +154,7 @@ class Decoder implements Disposable {
 
   private dropCache(): void {
     this.step?.[Symbol.dispose]();
+    this.step = null;
     this.cache?.dispose();
     this.cache = null;
   }

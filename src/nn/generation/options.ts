@@ -54,7 +54,7 @@ export interface GenerateOptions extends SamplingOptions {
   readonly cache?: CacheFormat | undefined;
   /**
    * Whether tokens after the prompt are computed by a program (`compile`), with the same bits. It is used on the cpu
-   * backend, for at least 16 tokens and without a draft. Default true.
+   * and metal backends, for at least 16 tokens and without a draft. Default true.
    */
   readonly compile?: boolean | undefined;
   /**

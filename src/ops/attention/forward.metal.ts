@@ -1,6 +1,15 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
 import { metalContext } from "../../backend/metal/context.ts";
-import { launch, metalTypeOf, pipelineFor, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import {
+  type Launch,
+  launch,
+  metalTypeOf,
+  type Operand,
+  pipelineFor,
+  reads,
+  spanOf,
+  writes,
+} from "../../backend/metal/launch.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
@@ -51,8 +60,15 @@ function launchForward(call: Call): TicketRange | undefined {
 /** Returns the threads of `vector_combine`: one for each element of a row, rounded up to whole SIMD-groups. */
 const combineThreads = ({ valueDim }: Call): number => SIMD_WIDTH * Math.max(1, Math.ceil(valueDim / SIMD_WIDTH));
 
-/** Launches one kernel, or two if keys are split into parts. */
-function launchVector(call: Call): TicketRange | undefined {
+/**
+ * Launches one kernel, or two if keys are split into parts.
+ *
+ * @param parameters returns the parameters of the next dispatch
+ */
+export function launchVector(
+  call: Call,
+  parameters = (cut: Parts): Uint8Array => parametersOf(call, cut),
+): TicketRange | undefined {
   const queries = tilesOf(call, "queries", 1);
   const rows = call.batch * call.heads * call.queries;
   if (rows === 0 || queries === 0) return undefined;
@@ -61,9 +77,10 @@ function launchVector(call: Call): TicketRange | undefined {
   // Compile these now, so that no compilation happens once keys grow long enough to be split.
   for (const kernel of [part, combineKernel(call)]) pipelineFor(metalContext(), kernel);
   const kernel = simdgroups === vectorSimdgroups.cut ? part : whole;
-  if (cut.parts === 1) return launchParts(call, kernel, cut, call.standIn); // writes the results directly
+  const launchParts = (to: Operand) => launch(partsOf(call, kernel, cut, to, parameters(cut)));
+  if (cut.parts === 1) return launchParts(reads(call.standIn)); // writes the results directly
   using parts = scratchTensor([rows, cut.parts, call.valueDim + 2], "float32");
-  const partial = launchParts(call, kernel, cut, parts);
+  const partial = launchParts(writes(parts));
   const combined = launch({
     ...combineKernel(call),
     operands: [
@@ -71,7 +88,7 @@ function launchVector(call: Call): TicketRange | undefined {
       ...(["sinks", "sequences"] as const).map((name) => reads(tensorOf(call, name))),
       ...results.map((name) => resultOf(call, name)),
     ],
-    parameters: parametersOf(call, cut),
+    parameters: parameters(cut),
     threadgroups: [queries, call.heads, sequenceCount(call)],
   });
   return spanOf([partial, combined]);
@@ -89,19 +106,17 @@ function cutOf(call: Call, queries: number): Parts & { readonly simdgroups: numb
   return { parts: Math.max(1, Math.ceil(attended / partKeys)), partKeys, simdgroups };
 }
 
-function launchParts(call: Call, kernel: VectorKernel, cut: Parts, parts: Tensor): TicketRange {
-  return launch({
-    ...kernel,
-    operands: [
-      ...operands.map((name) => reads(tensorOf(call, name))),
-      ...results.map((name) => resultOf(call, name)),
-      cut.parts === 1 ? reads(parts) : writes(parts),
-    ],
-    parameters: parametersOf(call, cut),
-    threadgroups: [teamOf(call).teams * cut.parts, call.kvHeads, sequenceCount(call)],
-    work: workOf(call),
-  });
-}
+const partsOf = (call: Call, kernel: VectorKernel, cut: Parts, to: Operand, parameters: Uint8Array): Launch => ({
+  ...kernel,
+  operands: [
+    ...operands.map((name) => reads(tensorOf(call, name))),
+    ...results.map((name) => resultOf(call, name)),
+    to,
+  ],
+  parameters,
+  threadgroups: [teamOf(call).teams * cut.parts, call.kvHeads, sequenceCount(call)],
+  work: workOf(call),
+});
 
 const FILE = "attention/vector.metal";
 const typeOf = (call: Call): string => metalTypeOf(call.operands.q!.tensor.dtype);

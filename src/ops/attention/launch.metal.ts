@@ -5,8 +5,9 @@ import { launch, metalTypeOf, type Operand, reads, writes } from "../../backend/
 import type { Tensor } from "../../tensor/tensor.ts";
 import { fragmentKernel, fragmentTileFor } from "./fragments.metal.ts";
 import { type Call, constantsOf, type OperandName, parametersOf } from "./parameters.metal.ts";
+import { LARGEST_WIDTH } from "./primitive.ts";
 import { problemOf } from "./problem.ts";
-import { kernelName, LARGEST_WIDTH, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
+import { kernelName, rowsOf, type TiledKernel, threadsOf, tileFor } from "./tiles.metal.ts";
 
 /** Returns why Metal's kernels can't run a call; undefined if they can. */
 export function unsupportedReason(operation: Parameters<typeof problemOf>[0]): string | undefined {

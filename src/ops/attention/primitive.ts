@@ -1,7 +1,7 @@
 /** Parameters of attention's kernels. `problem.ts` defines what each primitive computes. */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { enumeration, type NameOf } from "../../backend/enumeration.ts";
-import { array, dtype, flag, oneOf, real, whole, word } from "../../backend/fields.ts";
+import { array, dtype, flag, oneOf, real, whole, wideWord, word } from "../../backend/fields.ts";
 import { struct } from "../../backend/metal/struct.ts";
 import type { Dropout, InputName, OutputName } from "./problem.ts";
 
@@ -86,6 +86,30 @@ export const attentionParameters = struct("Attention", {
   parts: whole,
   partKeys: whole,
   biasSizes: array(whole, 4),
+});
+
+/** The largest head dimension that the kernels support. */
+export const LARGEST_WIDTH = 256;
+
+/** The rotation and the destinations of the new tokens of a decoding step. `row` is the stride of tokens. */
+export const stepParameters = struct("AttentionStep", {
+  q: operand,
+  k: operand,
+  v: operand,
+  rotated: operand,
+  keys: operand,
+  values: operand,
+  heads: whole,
+  kvHeads: whole,
+  tokens: whole,
+  dim: whole,
+  valueDim: whole,
+  position: whole,
+  pairs: whole,
+  step: whole,
+  second: whole,
+  magnitude: real,
+  phases: array(wideWord, LARGEST_WIDTH / 2),
 });
 
 export const dropoutMaskParameters = struct("DropoutMask", {

@@ -1,7 +1,8 @@
 /**
  * A decoding step as one operation: a few new tokens of each sequence attend to earlier tokens, whose keys and values
  * are in rooms (preallocated rows of a cache), and to one another. The result is bitwise equal to `rope`, copies into
- * the rooms and `flashAttention`, without the overhead of separate calls. q8_0 blocks are unpacked one tile at a time
+ * the rooms and `flashAttention`, without the overhead of separate calls; on metal, only while rooms have fewer than
+ * 1,024 rows: longer ones are split into parts by their capacity. On cpu, q8_0 blocks are unpacked one tile at a time
  * rather than all at each step.
  */
 
@@ -17,6 +18,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { rowWidth } from "./room.ts";
 import { stepCpu } from "./step.cpu.ts";
+import { stepMetal, whyNoStep } from "./step.metal.ts";
 
 export { MOST_ROOMS } from "./primitive.ts";
 
@@ -67,27 +69,33 @@ export interface StepAttributes extends StepFormula {
   readonly kvHeads: number;
 }
 
-const onlyOnCpu = (backend: string) => ({ missing: `decoding steps are not fused on ${backend}` });
-
 const stepPrimitive = definePrimitive<StepAttributes>({
   name: "attentionStep",
   family: "attention",
-  implementations: { metal: onlyOnCpu("metal"), cpu: stepCpu, reference: onlyOnCpu("reference") },
+  implementations: {
+    metal: stepMetal,
+    cpu: stepCpu,
+    reference: { missing: "decoding steps are not fused on reference" },
+  },
 });
 
 /** For more tokens per sequence, separate operations cost no more, because they pack keys. */
 export const MOST_TOKENS = 4;
 
 /**
- * Tests whether a fused step can run: on cpu only, and only if no override, attention log or anomaly detection observes
- * single operations.
+ * Tests whether a fused step can run: not on reference, and only if no override, attention log or anomaly detection
+ * observes single operations.
  */
 export function hasStep(operands: readonly Tensor[]): boolean {
-  if (getBackend() !== "cpu" || isAnyInUse() || flashAttentionLog || searchedFor.get()) return false;
+  if (getBackend() === "reference" || isAnyInUse() || flashAttentionLog || searchedFor.get()) return false;
   const [{ dtype, shape }] = tupleOf(operands, 1);
   if (!isFloat(dtype) || shape[1] > MOST_TOKENS) return false;
   return operands.every((operand) => !operand.requiresGrad && operand.dtype === dtype && operand.strides.at(-1) === 1);
 }
+
+/** Tests whether the backend has a fused step for these rooms and sequences. @param x a projection */
+export const hasStepIn = (x: Tensor, rooms: readonly StepRoom[], sequences: readonly StepSequence[]): boolean =>
+  getBackend() !== "metal" || whyNoStep(x, rooms, sequences) === undefined;
 
 /**
  * Computes a decoding step, and writes the keys and values of the new tokens to their rooms.
@@ -108,6 +116,6 @@ export function attentionStep(
   const valueDim = rowWidth(rooms[0].values);
   const out = empty([q.shape[0], q.shape[1], attributes.heads * valueDim], q.dtype, undefined, "attention");
   const changed = rooms.flatMap(({ keys, values }) => [keys, values]);
-  executeInto(stepPrimitive, operands, [out, ...changed], attributes);
+  executeInto(stepPrimitive, [...operands, ...changed], [out, ...changed], attributes); // earlier rows are read
   return out;
 }

@@ -95,9 +95,6 @@ export const tiles: readonly Tile[] = [
   row("gradient_bias", "apple7", 2, 256, 2, 4, 16),
 ];
 
-/** The largest head dimension that the kernels support. */
-export const LARGEST_WIDTH = 256;
-
 /** Returns the tile of a kernel. Families without a matching row use those of `apple7`. */
 export function tileFor(kernel: TiledKernel, family: GpuFamily, dtype: DType, dim: number, valueDim: number): Tile {
   const bytes = dtype === "float32" ? 4 : 2;

@@ -19,7 +19,7 @@ import { crossEntropyGradientMetal, crossEntropyMetal } from "./cross_entropy.me
 import { crossEntropyGradientReference, crossEntropyReference } from "./cross_entropy.reference.ts";
 import { fromClasses } from "./cross_entropy_composed.ts";
 import { fusesSum, summedCrossEntropy } from "./cross_entropy_sum.cpu.ts";
-import { hasMeanKernel, meanOf } from "./mean.cpu.ts";
+import { hasMeanKernel, meanOf } from "./mean.ts";
 import type { CrossEntropyCall } from "./options.ts";
 import type { CrossEntropyAttributes } from "./primitive.ts";
 

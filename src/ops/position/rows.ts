@@ -47,8 +47,11 @@ export const outputStrides = ({ shape, strides }: Tensor): readonly number[] => 
  * backwards.
  */
 export const phasesOf = (frequencies: readonly number[]): bigint[] =>
-  frequencies.map((frequency) => {
-    const cycles = Math.abs(frequency) / (2 * Math.PI);
-    const fraction = BigInt(Math.floor((cycles - Math.floor(cycles)) * 2 ** 64));
-    return BigInt.asUintN(64, frequency < 0 ? -fraction : fraction);
-  });
+  frequencies.map((frequency) => phaseOf(frequency / (2 * Math.PI)));
+
+/** Returns the phase of a number of cycles per position. */
+export function phaseOf(cycles: number): bigint {
+  const distance = Math.abs(cycles);
+  const fraction = BigInt(Math.floor((distance - Math.floor(distance)) * 2 ** 64));
+  return BigInt.asUintN(64, cycles < 0 ? -fraction : fraction);
+}

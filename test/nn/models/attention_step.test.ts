@@ -1,19 +1,23 @@
 /** A step of decoding as one operation has the same bits as the operations that it replaces. */
 import { beforeEach, describe, expect, test } from "bun:test";
+import { environmentFlag } from "../../../src/core/environment.ts";
 import {
   codepaths,
   detectAnomaly,
   full,
   Generator,
+  manualSeed,
   nn,
   noGrad,
   ones,
+  randn,
   resetCodepaths,
   setBackend,
   type Tensor,
   tensor,
   withBackend,
   withOverride,
+  withStrict,
   zeros,
   zerosLike,
 } from "../../../src/index.ts";
@@ -175,6 +179,77 @@ describe("a step reads a cache in q8_0", () => {
     expect(numbers(step(ones([1, 1, 32])))[0]).toBeGreaterThan(0);
     expect(() => step(full([1, 1, 32], value))).toThrow(/finite keys and values/);
   });
+});
+
+describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("a step on metal", () => {
+  const metal = <T>(body: () => T): T => withStrict(true, () => withBackend("metal", body));
+
+  describe.each([
+    ["a Llama", llama],
+    ["a GPT", gpt],
+    ["Qwen 3", () => load("qwen3")],
+    ["Mistral, with a window", () => load("mistral")],
+  ] as const)("%s", (_, make) => {
+    test.each([
+      ["one text", 1, {}],
+      ["three tokens at once", 1, { tokens: 3 }],
+      ["three texts in one cache", 3, { isOneCache: true }],
+    ] as const)("%s: the step equals plain attention", async (_, texts, options) => {
+      const model = await make();
+      const got = metal(() => steps(model, texts, options));
+      expect(calls("attentionStep")).toBe(9 * model.blocks.length);
+      expect(got).toEqual(metal(() => decode(model, texts, inParts, options)));
+    });
+  });
+
+  test.each(["float16", "bfloat16"] as const)("a model in %s: the step equals plain attention", (dtype) => {
+    const model = llama(dtype);
+    const got = metal(() => steps(model, 1));
+    expect(calls("attentionStep")).toBe(9 * model.blocks.length);
+    expect(got).toEqual(metal(() => decode(model, 1, inParts, {})));
+  });
+
+  test.each([
+    ["a cache each", 3, {}],
+    ["a cache in float16", 1, { format: "float16" }],
+  ] as const)("%s: the step runs as single operations", (_, texts, options) => {
+    const got = metal(() => steps(llama(), texts, options));
+    expect(calls("attentionStep")).toBe(0);
+    expect(got).toEqual(metal(() => decode(llama(), texts, inParts, options)));
+  });
+
+  // The first rows fill no part, or leave parts empty.
+  test.each([
+    [1, 1, Infinity],
+    [600, 2, Infinity],
+    [2047, 1, Infinity],
+    [2048, 4, Infinity],
+    [1500, 3, 1100],
+  ])(
+    "%d rows of a long cache, %d new tokens, a window of %d: attention equals the cpu backend's",
+    (end, tokens, window) => {
+      const rows = Math.min(end, window - 1 + tokens);
+      const attributes = {
+        scale: 0.3,
+        softcap: 20,
+        window,
+        heads: 4,
+        kvHeads: 2,
+        rotation: { cycles: Float64Array.of(0.01, -0.3), magnitude: 1.1, interleaved: true },
+        sequences: [0, 1].map((batch) => ({ room: 0, batch, position: end - tokens, first: end - rows, rows })),
+      };
+      const run = () => {
+        manualSeed(5);
+        const [q, k, v] = [4, 2, 2].map((heads) => randn([2, tokens, heads * 8]));
+        const room = { keys: randn([2, 2, 2048, 8]), values: randn([2, 2, 2048, 8]) };
+        const out = attentionStep([q, k, v], [room], attributes);
+        return [out, room.keys, room.values].map(numbers);
+      };
+      const [got, wanted] = [metal(run), withBackend("cpu", run)];
+      for (const [at, values] of got.entries())
+        for (const [i, value] of values.entries()) expect(Math.abs(value - wanted[at][i])).toBeLessThan(2e-6);
+    },
+  );
 });
 
 describe("cases that run as single operations", () => {

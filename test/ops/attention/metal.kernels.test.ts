@@ -10,10 +10,10 @@ import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
+import { LARGEST_WIDTH } from "../../../src/ops/attention/primitive.ts";
 import {
   core,
   kernelName,
-  LARGEST_WIDTH,
   occupancyOf,
   registersOf,
   type Tile,
