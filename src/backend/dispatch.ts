@@ -116,6 +116,7 @@ export function executeInto<Attributes>(
  *
  * @param targets must cover their storages ({@link coversStorage})
  * @param inputs the other inputs, after the targets
+ * @param arrange puts the inputs in another order
  */
 export function executeUpdate<Attributes>(
   primitive: Primitive<Attributes>,
@@ -123,6 +124,7 @@ export function executeUpdate<Attributes>(
   inputs: readonly Tensor[],
   attributes: Attributes,
   operation: string = primitive.name,
+  arrange = targetsFirst,
 ): void {
   if (liftingOf(targets, attributes, inputs))
     throw new BackendError(operation, "lifted", "it can't update tensors inside of vmap or of a function under jvp");
@@ -132,14 +134,16 @@ export function executeUpdate<Attributes>(
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs);
     before = snapshot(backend, targets);
-    return { inputs: [...before, ...inputs], outputs: targets };
+    return { inputs: arrange(before, inputs), outputs: targets };
   };
-  dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, (_, backend) =>
+  dispatch(operation, primitive, arrange(targets, inputs), attributes, operandsOn, (_, backend) =>
     restore(backend, before, targets),
   );
   if (before !== targets) disposeAll(before); // the journal retains the storages that it needs
   for (const { storage } of targets) storage.version++;
 }
+
+const targetsFirst = (targets: readonly Tensor[], inputs: readonly Tensor[]): Tensor[] => [...targets, ...inputs];
 
 function complexCall<Attributes>(
   operation: string,

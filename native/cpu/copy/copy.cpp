@@ -37,6 +37,12 @@ int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
 // The distance between elements along an axis; a broadcast axis counts as the farthest.
 int64_t distance_of(int64_t stride) { return stride == 0 ? INT64_MAX : std::abs(stride); }
 
+// Returns whether rows have their elements in descending order in the source.
+bool is_reversed(const CopyPlan &plan, int64_t size) {
+  const CopyAxis &last = plan.axes[plan.rank - 1];
+  return last.from == -size && last.size >= shortest_reversed;
+}
+
 // Returns whether a plan exists. It does not if no axis has adjacent elements in the result, or if the closest elements
 // of both layouts are along the same axis but are not adjacent in the source.
 bool find_plan(const Nest<2> &nest, int64_t size, CopyPlan &plan) {
@@ -45,7 +51,7 @@ bool find_plan(const Nest<2> &nest, int64_t size, CopyPlan &plan) {
   if (plan.rank == 0 || last->to != size) return false;
   plan.is_rows = last->from == size;
   plan.is_filling = last->from == 0 && plan.rank > 1 && last->size * size <= longest_filled;
-  if (plan.is_rows || plan.is_filling) return true;
+  if (plan.is_rows || plan.is_filling || is_reversed(plan, size)) return true;
   CopyAxis *closest = std::min_element(
       plan.axes, last, [](const CopyAxis &a, const CopyAxis &b) { return distance_of(a.from) < distance_of(b.from); });
   if (closest == last || distance_of(closest->from) >= distance_of(last->from)) return false;
@@ -113,20 +119,27 @@ inline void copy_row(const Addresses &at, int64_t bytes) {
     for (int64_t byte = 0; byte < bytes; byte++) at.to[byte] = at.from[byte];
 }
 
-// Copies bytes [begin, end) of the result.
-void copy_rows(Addresses first, const CopyPlan &plan, int64_t row_bytes, bool is_streamed, int64_t begin, int64_t end) {
+// Calls use(addresses of a row, skipped bytes, bytes) for the rows that make up bytes [begin, end) of the result.
+template <class Use>
+void for_each_row(Addresses first, const CopyPlan &plan, int64_t row_bytes, int64_t begin, int64_t end, Use &&use) {
   const int outer = plan.rank - 1;
   const CopyAxis next = outer > 0 ? plan.axes[outer - 1] : CopyAxis{1, 0, 0};
   for (int64_t row = begin / row_bytes, skip = begin % row_bytes; begin < end;) {
     Addresses at = part_at(first, plan, outer, row);
     for (int64_t left = next.size - row % next.size; left > 0 && begin < end; left--, row++, skip = 0) {
       const int64_t bytes = std::min(end - begin, row_bytes - skip);
-      if (is_streamed) ORCHARD_ISA::stream_row(at.from + skip, at.to + skip, bytes);
-      else copy_row({at.from + skip, at.to + skip}, bytes);
+      use(at, skip, bytes);
       at.move(next, 1);
       begin += bytes;
     }
   }
+}
+
+void copy_rows(Addresses first, const CopyPlan &plan, int64_t row_bytes, bool is_streamed, int64_t begin, int64_t end) {
+  for_each_row(first, plan, row_bytes, begin, end, [&](const Addresses &at, int64_t skip, int64_t bytes) {
+    if (is_streamed) ORCHARD_ISA::stream_row(at.from + skip, at.to + skip, bytes);
+    else copy_row({at.from + skip, at.to + skip}, bytes);
+  });
   if (is_streamed) streams().finish();
 }
 
@@ -137,6 +150,19 @@ void run_rows(Addresses first, const CopyPlan &plan, int64_t size) {
   const int64_t most = bytes <= cached_bytes ? 2 * task_bytes : task_bytes;
   parallel_for(bytes, equal_pieces(bytes, most, page, threads_at_hand()),
                [&](int64_t begin, int64_t end) { copy_rows(first, plan, row_bytes, streamed, begin, end); });
+}
+
+// Copies rows whose elements are in descending order in the source.
+template <class T> void reverse_rows(Addresses first, const CopyPlan &plan) {
+  constexpr int64_t size = sizeof(T);
+  const int64_t row_bytes = plan.axes[plan.rank - 1].size * size;
+  parallel_for(count_parts(plan, plan.rank) * size, task_bytes, [&](int64_t begin, int64_t end) {
+    for_each_row(first, plan, row_bytes, begin, end, [](const Addresses &at, int64_t skip, int64_t bytes) {
+      const T *from = reinterpret_cast<const T *>(at.from - skip);
+      T *__restrict to = reinterpret_cast<T *>(at.to + skip);
+      for (int64_t i = 0; i < bytes / size; i++) to[i] = from[-i];
+    });
+  });
 }
 
 template <class T> void fill_rows(Addresses first, const CopyPlan &plan) {
@@ -156,11 +182,12 @@ template <class T> void fill_rows(Addresses first, const CopyPlan &plan) {
   });
 }
 
-void run_filling(Addresses first, const CopyPlan &plan, int64_t size) {
-  if (size == 1) fill_rows<uint8_t>(first, plan);
-  else if (size == 2) fill_rows<uint16_t>(first, plan);
-  else if (size == 4) fill_rows<uint32_t>(first, plan);
-  else fill_rows<uint64_t>(first, plan);
+// Calls use(T{}) for an unsigned integer type T of `size` bytes.
+template <class Use> void with_size(int64_t size, Use &&use) {
+  if (size == 1) use(uint8_t{});
+  else if (size == 2) use(uint16_t{});
+  else if (size == 4) use(uint32_t{});
+  else use(uint64_t{});
 }
 
 int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
@@ -209,7 +236,9 @@ void run_transposed(Addresses first, const CopyPlan &plan, int64_t size) {
 bool copy_planned(const Nest<2> &nest, int64_t size, const Addresses &first) {
   CopyPlan plan;
   if (!find_plan(nest, size, plan)) return false;
-  if (plan.is_filling) run_filling(first, plan, size);
+  if (plan.is_filling) with_size(size, [&](auto element) { fill_rows<decltype(element)>(first, plan); });
+  else if (is_reversed(plan, size))
+    with_size(size, [&](auto element) { reverse_rows<decltype(element)>(first, plan); });
   else if (plan.is_rows) run_rows(first, plan, size);
   else run_transposed(first, plan, size);
   return true;
@@ -253,12 +282,8 @@ ORCHARD_FUNCTION("copy", copy, CopyBlock, 2)
 
 void orchard::copy_nest(const Nest<2> &nest, int64_t size, const char *from, char *to) {
   if (nest.count() == 0 || copy_planned(nest, size, {from, to})) return;
-  const auto singly = [&](auto element) {
+  with_size(size, [&](auto element) {
     using T = decltype(element);
     copy_singly(nest, reinterpret_cast<const T *>(from), reinterpret_cast<T *>(to));
-  };
-  if (size == 1) singly(uint8_t{});
-  else if (size == 2) singly(uint16_t{});
-  else if (size == 4) singly(uint32_t{});
-  else singly(uint64_t{});
+  });
 }

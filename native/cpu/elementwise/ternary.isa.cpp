@@ -24,6 +24,13 @@ template <class T> void where(const void *const *inputs, void *result, int64_t c
   const Bool *condition = static_cast<const Bool *>(inputs[0]);
   const T *__restrict a = static_cast<const T *>(inputs[1]), *__restrict b = static_cast<const T *>(inputs[2]);
   T *__restrict out = static_cast<T *>(result);
+  if (inputs[2] == result) { // in place
+    for (int64_t i = 0; i < count; i++) {
+      T yes = a[i], no = out[i];
+      out[i] = condition[i].byte ? yes : no;
+    }
+    return;
+  }
   for (int64_t i = 0; i < count; i++) {
     T yes = a[i], no = b[i];
     out[i] = condition[i].byte ? yes : no;

@@ -3,6 +3,7 @@
 #include "../lanes.h"
 #include "../row_blocks.h"
 #include "../streamed.h"
+#include "../wide_vector.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -33,15 +34,46 @@ template <class T> void write(const double *sums, double share, char *out, int64
 
 // ---------------------------------------------------------------- bags
 
-// Adds the rows of a block, each multiplied by its factor, in order.
-template <int rows, class C>
-void add_block(const RowBlock<C> &block, const double *factors, double *sums, int64_t columns) {
-  for (int64_t c = 0; c < columns; c += lanes<double>) {
-    block.template fetch_next<rows>(c);
+// Adds `count` rows, each multiplied by its factor unless all are 1, in order. Calls fetch(column) for each vector.
+template <bool are_scaled, class Count, class C, class Fetch>
+void add_each(Count count, const C *const *rows, const double *factors, double *sums, int64_t columns, Fetch fetch) {
+  const auto add = [&](int64_t c, auto load_wide) {
+    fetch(c);
     Vector<double> sum = load_vector(sums + c);
-    for (int row = 0; row < rows; row++) sum += load_some_wide(block.rows[row] + c, columns - c) * factors[row];
+    for (int row = 0; row < count; row++) {
+      if constexpr (are_scaled) sum += load_wide(rows[row] + c) * factors[row];
+      else sum += load_wide(rows[row] + c);
+    }
     store_vector(sum, sums + c);
+  };
+  int64_t c = 0;
+  for (; c + lanes<double> <= columns; c += lanes<double>) add(c, [](const C *from) { return load_wide(from); });
+  if (c < columns) add(c, [&](const C *from) { return load_some_wide(from, columns - c); });
+}
+
+// `factors` are null if all are 1.
+template <class Count, class C, class Fetch>
+void add_all(Count count, const C *const *rows, const double *factors, double *sums, int64_t columns, Fetch fetch) {
+  if (factors) add_each<true>(count, rows, factors, sums, columns, fetch);
+  else add_each<false>(count, rows, factors, sums, columns, fetch);
+}
+
+// Adds fewer rows than a block has.
+template <class T>
+void add_rest(const BagColumns &bag, const int64_t *numbers, int count, const double *factors, double *sums) {
+  using C = Compute<T>;
+  constexpr bool is_wide = std::is_same_v<T, C>;
+  C widened[is_wide ? 1 : block_rows * bag_columns];
+  const C *rows[block_rows];
+  for (int row = 0; row < count; row++) {
+    const T *from = row_of<T>(bag.table, numbers[row]);
+    if constexpr (is_wide) rows[row] = from;
+    else {
+      widen(from, widened + row * bag_columns, bag.columns);
+      rows[row] = widened + row * bag_columns;
+    }
   }
+  add_all(count, rows, factors, sums, bag.columns, [](int64_t) {});
 }
 
 using tuning::embedding::bag_rows;
@@ -58,12 +90,16 @@ template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double
   int64_t known = counted;
   for (int64_t i = end; i < std::min(end + block_rows, bag.known); i++)
     if (bag.indices[i] >= 0) rows[known++] = bag.indices[i];
+  const int64_t whole = counted / block_rows * block_rows;
+  const auto factors_from = [&](int64_t first) { return bag.factors ? factors + first : nullptr; };
   for_each_row_block<T, bag_columns>(
-      counted, bag.columns, [&](int64_t row) { return row_of<T>(bag.table, rows[row]); },
+      whole, bag.columns, [&](int64_t row) { return row_of<T>(bag.table, rows[row]); },
       [&](auto size, const RowBlock<Compute<T>> &block, int64_t first) {
-        add_block<size>(block, factors + first, sums, bag.columns);
+        add_all(size, block.rows, factors_from(first), sums, bag.columns,
+                [&](int64_t column) { block.template fetch_next<size>(column); });
       },
       known);
+  if (whole < counted) add_rest<T>(bag, rows + whole, int(counted - whole), factors_from(whole), sums);
   return counted;
 }
 

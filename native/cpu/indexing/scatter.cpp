@@ -2,8 +2,10 @@
 //
 // The contributions to an element are combined in the order of the indices. Sums and products of floats are accumulated
 // in float64 and rounded once, so results do not depend on the number of threads. Integers wrap around, and bools are
-// combined by or. Slices are processed in tiles of adjacent slices, so that an embedding is read row by row.
+// combined by or. Slices are processed in tiles of adjacent slices, so that an embedding is read row by row, or if they
+// share their indices by rows of the result (scatter_rows.h).
 #include "scatter.h"
+#include "scatter_rows.h"
 
 #include "../copy/copy.h"
 #include "../functions.h"
@@ -68,6 +70,11 @@ public:
   DType dtype() const { return dtype_; }
   int index_ordinal() const { return index_dtype_ == DType::int32; }
 
+  void run_by_rows(Scattering way) const {
+    const auto run = [&](auto *indices) { scatter_rows(scatter, {way, dtype_, x_, source_, out_}, indices); };
+    with_indices(operands_, scatter_index, index_dtype_, index_offset_, index_extent(), run);
+  }
+
   // Copies x to the result. Kernels then visit only the elements that indices select, instead of all.
   void copy_x() {
     Nest<2> nest;
@@ -85,8 +92,9 @@ public:
   }
 
   // Lets each task copy its slices of x, so that the elements that indices select are still in its caches. Returns
-  // false for slices that are not runs of adjacent elements.
+  // false for slices that are not runs of adjacent elements, and for a few long ones, which all threads should copy.
   bool copy_x_by_slices() {
+    if (scatter.size > scatter_tile_elements && tiles_ < threads_at_hand()) return false;
     if (tile_ > 1 || scatter.strides[scatter_x] != 1 || scatter.strides[scatter_out] != 1) return false;
     scatter.is_copied = copies_slices_ = true;
     return true;
@@ -121,11 +129,12 @@ public:
         });
       });
     };
-    with_indices(operands_, scatter_index, index_dtype_, index_offset_, extent(scatter_index, scatter.length), run_by);
+    with_indices(operands_, scatter_index, index_dtype_, index_offset_, index_extent(), run_by);
     bad.check(scatter.size);
   }
 
 private:
+  Extent index_extent() const { return extent(scatter_index, scatter.length); }
   Extent extent(ScatterOperand operand, int64_t elements) const {
     return scatter.slices.extent(operand).along(elements, scatter.strides[operand]);
   }
@@ -165,6 +174,7 @@ void scatter(const ScatterBlock &block, Operands operands) {
   const ScatterSlices kernel =
       scatterings().slices[static_cast<int>(way)][static_cast<int>(problem.dtype())][problem.index_ordinal()];
   if (!kernel) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected bools to be summed or replaced");
+  if (has_rows(problem.scatter, way, problem.dtype())) return problem.run_by_rows(way);
   if (problem.copies_first(is_wide)) {
     if (!problem.copy_x_by_slices()) problem.copy_x();
     if (!is_wide) problem.set_tile(0);

@@ -1,48 +1,10 @@
 #include "scatter.h"
+#include "scatter_state.h"
 
 #include <utility>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
-
-// Unsigned, so that integers wrap around.
-template <class T> using Wrapping = std::make_unsigned_t<T>;
-
-// The accumulator of an element of x: float64 for sums and products of floats.
-template <class T, Scattering way>
-using State =
-    std::conditional_t<(way == Scattering::sum || way == Scattering::prod) && std::is_floating_point_v<Compute<T>>,
-                       double, T>;
-
-template <class S, class T> S state_of(T value) {
-  if constexpr (std::is_same_v<S, T>) return value;
-  else return static_cast<S>(load(value));
-}
-
-// Returns whether `value` replaces `best`. NaN counts as both larger and smaller than any number.
-template <class T, bool is_largest> bool is_taken(T value, T best) {
-  const Compute<T> number = load(value), other = load(best);
-  return bool(is_largest ? number > other : number < other) | !(number == number); // without a branch, for vectors
-}
-
-template <class T, Scattering way> void put(State<T, way> &to, T value) {
-  using S = State<T, way>;
-  constexpr bool is_sum = way == Scattering::sum;
-  if constexpr (way == Scattering::last) to = value;
-  else if constexpr (way == Scattering::amax || way == Scattering::amin) {
-    const bool takes = is_taken<T, way == Scattering::amax>(value, to);
-    if constexpr (sizeof(T) == 2) to.bits = takes ? value.bits : to.bits; // a choice of structs is not vectorized
-    else to = takes ? value : to;
-  } else {
-    static_assert(is_sum || way == Scattering::prod);
-    if constexpr (std::is_same_v<T, Bool>) to = store<Bool>(load(to) || load(value));
-    else if constexpr (std::is_same_v<S, double>) to = is_sum ? to + double(load(value)) : to * double(load(value));
-    else {
-      const auto current = Wrapping<T>(to), other = Wrapping<T>(value);
-      to = static_cast<T>(static_cast<Wrapping<T>>(is_sum ? current + other : current * other));
-    }
-  }
-}
 
 // Slices whose results, or the sums that become the results, are adjacent in memory.
 template <class T, class Index, Scattering way> class Slices {
@@ -139,6 +101,14 @@ private:
   template <class Use> bool for_each_selected(Use &&use) const {
     const Index *index = static_cast<const Index *>(part_.index);
     const int64_t index_across = across_[scatter_index], size = scatter_.size;
+    if (part_.count == 1) {
+      for (int64_t at = 0; at < scatter_.length; at++, index += scatter_.strides[scatter_index]) {
+        const int64_t place = scatter_.place_of(*index);
+        if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+        use(place, 0);
+      }
+      return true;
+    }
     for (int64_t at = 0; at < scatter_.length; at++, index += scatter_.strides[scatter_index]) {
       int64_t place = 0;
       for (int64_t slice = 0; slice < part_.count; slice++) {
@@ -170,30 +140,34 @@ private:
     });
   }
 
-  // A slice of adjacent elements is converted by a loop over vectors.
-  bool is_line(ScatterOperand operand) const { return part_.count == 1 && scatter_.strides[operand] == 1; }
+  // Slices whose elements are all adjacent are converted by one loop over vectors.
+  bool is_line(ScatterOperand operand) const {
+    return (part_.count == 1 || across_[operand] == 1) && scatter_.strides[operand] == part_.count;
+  }
 
   void begin() {
     const T *x = static_cast<const T *>(part_.x);
-    if (part_.is_named) std::fill_n(part_.is_named, scatter_.size * part_.count, false);
-    if (is_line(scatter_x) && step_ == 1) {
-      for (int64_t at = 0; at < scatter_.size; at++) states_[at] = state_of<S>(x[at]);
+    const int64_t count = part_.count;
+    if (part_.is_named) std::fill_n(part_.is_named, scatter_.size * count, false);
+    if (is_line(scatter_x) && step_ == count) {
+      for (int64_t at = 0; at < scatter_.size * count; at++) states_[at] = state_of<S>(x[at]);
       return;
     }
     for (int64_t at = 0; at < scatter_.size; at++, x += scatter_.strides[scatter_x])
-      for (int64_t slice = 0; slice < part_.count; slice++)
+      for (int64_t slice = 0; slice < count; slice++)
         states_[at * step_ + slice] = state_of<S>(x[slice * across_[scatter_x]]);
   }
 
   void finish() {
     T *out = static_cast<T *>(part_.out);
+    const int64_t count = part_.count;
     if (is_line(scatter_out)) {
-      for (int64_t at = 0; at < scatter_.size; at++) out[at] = store<T>(static_cast<Compute<T>>(states_[at]));
+      for (int64_t at = 0; at < scatter_.size * count; at++) out[at] = store<T>(static_cast<Compute<T>>(states_[at]));
       return;
     }
     for (int64_t at = 0; at < scatter_.size; at++, out += scatter_.strides[scatter_out])
-      for (int64_t slice = 0; slice < part_.count; slice++)
-        out[slice * across_[scatter_out]] = store<T>(static_cast<Compute<T>>(states_[at * part_.count + slice]));
+      for (int64_t slice = 0; slice < count; slice++)
+        out[slice * across_[scatter_out]] = store<T>(static_cast<Compute<T>>(states_[at * count + slice]));
   }
 
   bool refuse(int64_t index) const {

@@ -28,6 +28,14 @@ constexpr int64_t few_indices = 4;
 // or the sums of their elements, stay below `scatter_tile_elements`.
 constexpr int64_t scatter_tile = 16, scatter_tile_elements = 1 << 15;
 
+// Slices with one list of indices are computed by rows of at least `least_columns` elements. Where few places are
+// selected, copying x at once is faster than copying rows of fewer than `least_row_bytes`.
+constexpr int64_t least_columns = 4, least_row_bytes = 128;
+constexpr int64_t combined_columns = 1 << 9;            // sums of a part of a row, which stay in the L1 cache
+constexpr int64_t group_rows = 8;                       // that are combined at a time
+constexpr int64_t row_elements = 1 << 15;               // that a task reads and writes
+constexpr int64_t least_row_tasks = 4, least_tile = 64; // tasks per thread; columns of a task
+
 // Slices that are not adjacent are computed together if they have few elements and indices, so that the call of a
 // kernel does not take longer than its loop.
 constexpr int64_t most_together = 32, slices_together = 64;

@@ -109,11 +109,31 @@ struct Box {
   int64_t depth_stride, row_stride;
 };
 
+// Finds the maximum of a box of short rows, element by element. Equal elements and NaN are as in `find_in_box`.
+template <bool is_indexed, class T, class I>
+void find_in_short_rows(const T *plane, int64_t first, const Box &box, Best<Compute<T>, I> best) {
+  Compute<T> largest = -std::numeric_limits<Compute<T>>::infinity();
+  I found = -1;
+  for (int64_t depth = 0; depth < box.depths; depth++)
+    for (int64_t row = 0; row < box.rows; row++) {
+      const int64_t at = first + depth * box.depth_stride + row * box.row_stride;
+      for (int64_t i = 0; i < box.columns; i++) {
+        const Compute<T> value = load(plane[at + i]);
+        const bool is_better = (value > largest) | (value != value) | (is_indexed && found < 0);
+        largest = is_better ? value : largest;
+        if constexpr (is_indexed) found = is_better ? I(at + i) : found;
+      }
+    }
+  *best.values = largest;
+  if constexpr (is_indexed) *best.places = found;
+}
+
 // Finds the maximum of a box, whose first element is at position `first` of the plane. Of equal elements the first one
 // counts, of NaNs the last one.
 template <bool is_indexed, class T, class I>
 void find_in_box(const T *plane, int64_t first, const Box &box, Best<Compute<T>, I> best) {
   using C = Compute<T>;
+  if (box.columns < short_row) return find_in_short_rows<is_indexed>(plane, first, box, best);
   const auto for_each_row = [&](auto &&use) {
     for (int64_t depth = 0; depth < box.depths; depth++)
       for (int64_t row = 0; row < box.rows; row++)

@@ -30,4 +30,6 @@ constexpr int64_t some_windows = 64; // windows of a line of several planes that
 constexpr int64_t few_windows = 16, long_window = 8;
 constexpr int64_t short_window = 16; // longer ones are summed in parts
 
+constexpr int64_t short_row = 8; // elements of a row of an adaptive window, below which lanes do not pay
+
 } // namespace orchard::tuning::pooling

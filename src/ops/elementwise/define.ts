@@ -221,6 +221,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
     );
     return output;
   };
+  overLast.set(compute, primitive);
   const ofThree = (...operands: Tensor[]) => compute(tupleOf(operands, 3));
   remember({ name, operands: 3, takes: "everything", isPredicate: false, compute: ofThree });
   return compute;
@@ -245,8 +246,7 @@ const inPlace = new WeakMap<object, InPlace>();
  */
 export function computeInPlace(compute: object, x: Tensor, rest: readonly unknown[]): boolean {
   const found = inPlace.get(compute);
-  if (found === undefined || rest.length !== found.operands - 1) return false;
-  if (capture !== null || capturing() !== undefined || isComplex(x.dtype) || !coversStorage(x)) return false;
+  if (found === undefined || rest.length !== found.operands - 1 || !isUpdatable(x)) return false;
   const { operation, primitive, takes } = found;
   if (found.isPredicate && x.dtype !== "bool") return false;
   if (found.operands === 1) {
@@ -257,10 +257,31 @@ export function computeInPlace(compute: object, x: Tensor, rest: readonly unknow
   const [other] = rest;
   if (!isOperand(other) || liftingOf(Tensor.isTensor(other) ? [x, other] : [x], undefined)) return false;
   const [left, right] = promoteOperands(operation, [x, other], takes);
-  if (left !== x || right.storage === x.storage || !fits(right.shape, x.shape)) return false;
+  if (left !== x || !isApart(right, x)) return false;
   executeUpdate(primitive, [x], [right], undefined, operation);
   return true;
 }
+
+const overLast = new WeakMap<object, Primitive<undefined>>();
+
+/** Lets {@link computeOverLast} take a function that promotes the operands of an operation on three elements. */
+export function computesOverLast(compute: object, ternary: Ternary): void {
+  overLast.set(compute, overLast.get(ternary)!);
+}
+
+/** Like {@link computeInPlace}, for a function whose last operand is x. All operands are already promoted. */
+export function computeOverLast(compute: object, rest: readonly [Tensor, Tensor], x: Tensor): boolean {
+  const primitive = overLast.get(compute)!;
+  if (!isUpdatable(x) || liftingOf([...rest, x], undefined) || !rest.every((each) => isApart(each, x))) return false;
+  executeUpdate(primitive, [x], rest, undefined, undefined, (targets, inputs) => [...inputs, ...targets]);
+  return true;
+}
+
+const isUpdatable = (x: Tensor): boolean =>
+  capture === null && capturing() === undefined && !isComplex(x.dtype) && coversStorage(x);
+
+/** Whether an operand shares no memory with x and can be broadcast to its shape. */
+const isApart = (operand: Tensor, x: Tensor): boolean => operand.storage !== x.storage && fits(operand.shape, x.shape);
 
 /** Whether a shape can be broadcast to another one. */
 const fits = (shape: Shape, whole: Shape): boolean =>

@@ -1,7 +1,7 @@
 import type { BackendName } from "../../backend/names.ts";
 import { getBackend } from "../../backend/policy.ts";
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
-import { type DType, hasGradients, integerRange, isComplex, isFloat } from "../../tensor/dtype.ts";
+import { type DType, hasGradients, integerRange, isComplex, isFloat, isInteger } from "../../tensor/dtype.ts";
 import { plainDType, resultType, type Scalar, scalarDType } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
@@ -121,6 +121,10 @@ export function scalarTensor(value: Scalar, dtype: DType, operation = "scalar"):
   }
   return result;
 }
+
+/** Like {@link scalarTensor}, but truncates a fraction for an integer dtype. */
+export const truncatedScalar = (value: Scalar, dtype: DType, operation: string): Tensor =>
+  scalarTensor(typeof value === "number" && isInteger(dtype) ? Math.trunc(value) : value, dtype, operation);
 
 function fitting(value: number | bigint, dtype: DType, operation: string): number | bigint {
   if (hasGradients(dtype)) return Number(value);

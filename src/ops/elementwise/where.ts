@@ -2,7 +2,7 @@ import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { defineTernary, type Ternary } from "./define.ts";
+import { computesOverLast, defineTernary, type Ternary } from "./define.ts";
 import { promoteOperands } from "./operands.ts";
 import type { Operand, ResultOf } from "./types.ts";
 
@@ -42,3 +42,4 @@ const whereParameters = parameters("where", {
   a: operand(tensorOrScalar),
   b: operand(tensorOrScalar),
 });
+computesOverLast(where, choose);

@@ -3,7 +3,7 @@ import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { aTensor, tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
@@ -11,7 +11,8 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { copyInto } from "../copy/copy.ts";
 import { checkBroadcast, checkTarget } from "../copy/inplace.ts";
-import { scalarTensor } from "../elementwise/operands.ts";
+import { computeOverLast } from "../elementwise/define.ts";
+import { truncatedScalar } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { sumTo } from "../view/expand.ts";
 
@@ -66,6 +67,7 @@ export function maskedFill_(...values: unknown[]): Tensor {
   const filling = fillingOf("maskedFill_", x, mask, value);
   checkTarget("maskedFill_", x, [filling]);
   checkBroadcast("maskedFill_", x, mask);
+  if (computeOverLast(where, [mask, filling], x)) return x;
   const result = filledWhere(x, mask, filling);
   copyInto(x, result);
   result.dispose();
@@ -89,7 +91,7 @@ function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tenso
       `expected the mask to be bool, got ${mask.describe()}; ne(x, 0) makes one`,
     );
   broadcastShapes(operation, x.shape, mask.shape);
-  if (!(value instanceof Tensor)) return scalarTensor(wholePart(value, x.dtype), x.dtype, operation) as Tensor<D>;
+  if (!(value instanceof Tensor)) return truncatedScalar(value, x.dtype, operation) as Tensor<D>;
   value.checkAlive(operation);
   if (value.rank > 0)
     throw new ShapeError(
@@ -99,6 +101,3 @@ function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tenso
     );
   return toDType(value, x.dtype);
 }
-
-const wholePart = (value: Scalar, dtype: DType): Scalar =>
-  typeof value === "number" && !isFloat(dtype) && dtype !== "bool" ? Math.trunc(value) : value;

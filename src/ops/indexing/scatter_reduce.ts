@@ -24,7 +24,7 @@ import { expand } from "../view/expand.ts";
 import { leading } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
-import { gatherAlong, scatterAddAlong, scattered, scatteredOthers } from "./adjoint.ts";
+import { alongAxis, gatherAlong, scatterAddAlong, scattered, scatteredOthers } from "./adjoint.ts";
 import { anIndex, checkIndexShape, checkSomethingToName, checkVector, type IndexDType } from "./indices.ts";
 import { scatterAlong } from "./scatter.ts";
 import { checkSlices, checkSourceDType, checkSourceShape } from "./scatter_add.ts";
@@ -113,11 +113,8 @@ export function indexReduce(...values: unknown[]): Tensor {
   const vector = checkVector("indexReduce", index);
   checkSourceDType("indexReduce", x, source);
   checkSlices("indexReduce", x, vector, source, axis);
-  const lined = reshape(
-    vector,
-    source.shape.map((_, at) => (at === axis ? vector.size : 1)),
-  );
-  return reduced("indexReduce", { ...given, axis, index: expand(lined, source.shape) });
+  using along = source.rank === 0 ? reshape(vector, []) : alongAxis(vector, source, axis);
+  return reduced("indexReduce", { ...given, axis, index: along });
 }
 indexReduce.method = "same" as const;
 const indexReduceParameters = parameters("indexReduce", {

@@ -4,15 +4,14 @@ import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
-import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { DType } from "../../tensor/dtype.ts";
 import { aTensor, scalarOrElement } from "../../tensor/kinds.ts";
 import type { Scalar } from "../../tensor/promotion.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { full } from "../creation/full.ts";
-import { scalarTensor } from "../elementwise/operands.ts";
+import { truncatedScalar } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
@@ -143,9 +142,7 @@ const indexFillParameters = parameters("indexFill", {
 
 /** Returns the value as a tensor without axes. */
 function elementOf(value: Scalar | Tensor, dtype: DType): Tensor {
-  if (value instanceof Tensor) return toDType(value, dtype);
-  const isPlain = typeof value === "number" && isFloat(dtype);
-  return isPlain ? scalarTensor(value, dtype, "indexFill") : full([], value, { dtype });
+  return value instanceof Tensor ? toDType(value, dtype) : truncatedScalar(value, dtype, "indexFill");
 }
 
 /** Indexes a scalar tensor as a vector with one element. */

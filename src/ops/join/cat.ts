@@ -6,13 +6,12 @@ import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { plainList } from "../../tensor/frozen.ts";
 import { tensorList } from "../../tensor/kinds.ts";
-import { promote } from "../../tensor/promotion.ts";
 import { checkRank, normalizeAxis, sameShape } from "../../tensor/shape.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { toDType } from "../copy/cast.ts";
 import { copyInto } from "../copy/copy.ts";
-import { reshape } from "../view/reshape.ts";
-import { axisOf, narrow, select } from "../view/slice.ts";
+import { axisOf, select } from "../view/slice.ts";
+import { commonDType, fitsAlong, isNothing, joined } from "./joined.ts";
 
 /** Options of {@link cat} and {@link stack}. */
 export interface CatOptions {
@@ -35,46 +34,12 @@ export function cat(...values: unknown[]): Tensor {
   const { tensors, dim } = catParameters(values);
   const model = tensors.find((x) => !isNothing(x)) ?? firstOf("cat", tensors);
   const axis = axisOf("cat", model, dim);
-  for (const [index, x] of tensors.entries()) checkFits(x, index, model, axis);
+  for (let index = 0; index < tensors.length; index++) checkFits(tensors[index], index, model, axis);
   return joined("cat", tensors, model, axis);
 }
 
 const joining = { tensors: operand(tensorList), dim: optional(axisKind, 0) } as const;
 const catParameters = parameters("cat", joining);
-
-/** Computes `cat` of tensors that are already checked against `model`. */
-function joined<D extends DType>(
-  operation: string,
-  tensors: readonly Tensor<D>[],
-  model: Tensor,
-  axis: number,
-): Tensor<D> {
-  const [sizes, starts]: [number[], number[]] = [[], []];
-  let total = 0;
-  for (const x of tensors) {
-    const size = isNothing(x) ? 0 : plainList(x.shape)[axis];
-    sizes.push(size);
-    starts.push(total);
-    total += size;
-  }
-  const shape = plainList(model.shape).with(axis, total);
-  const output = emptyFor(tensors, shape, commonDType(tensors), operation) as Tensor<D>;
-  for (const [index, x] of tensors.entries()) {
-    if (x.size === 0) continue;
-    const offset = starts[index] * plainList(output.strides)[axis];
-    using part = new Tensor(output.storage, output.dtype, shape.with(axis, sizes[index]), output.strides, offset);
-    copyInto(part, x);
-  }
-  if (!needsGradient(...tensors)) return output;
-  const specs = tensors.map(({ shape, dtype }) => ({ shape, dtype }));
-  record(operation, tensors, [output], [], ([gradient], _, needs) =>
-    specs.map(({ shape, dtype }, index) => {
-      if (!needs[index]) return null;
-      return reshape(toDType(narrow(gradient, axis, starts[index], sizes[index]), dtype), shape);
-    }),
-  );
-  return output;
-}
 
 /**
  * Joins tensors of equal shape along a new axis, in their common dtype.
@@ -116,12 +81,6 @@ export function stack(...values: unknown[]): Tensor {
 
 const stackParameters = parameters("stack", joining);
 
-/** Tensors of shape [0] can be joined with any others, as in PyTorch. */
-const isNothing = (x: Tensor): boolean => x.rank === 1 && x.shape[0] === 0;
-
-const commonDType = (tensors: readonly Tensor[]): DType =>
-  tensors.reduce<DType>((dtype, x) => promote(dtype, x.dtype), tensors[0].dtype);
-
 function firstOf<D extends DType>(operation: string, tensors: readonly Tensor<D>[]): Tensor<D> {
   const [first] = tensors;
   if (first === undefined)
@@ -130,9 +89,7 @@ function firstOf<D extends DType>(operation: string, tensors: readonly Tensor<D>
 }
 
 function checkFits(x: Tensor, index: number, model: Tensor, axis: number): void {
-  const fits =
-    isNothing(x) || (x.rank === model.rank && x.shape.every((size, at) => at === axis || size === model.shape[at]));
-  if (!fits)
+  if (!isNothing(x) && !fitsAlong(x, model, axis))
     throw new ShapeError(
       "cat",
       "shapesDiffer",

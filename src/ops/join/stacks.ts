@@ -9,7 +9,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { unsqueeze } from "../view/squeeze.ts";
-import { cat } from "./cat.ts";
+import { fitsAlong, joined as joinedAlong } from "./joined.ts";
 
 /**
  * Returns a view with at least one axis.
@@ -125,13 +125,13 @@ function joined(operation: string, tensors: readonly Tensor[], axis: number, ran
   const [first] = parts;
   if (!first) throw new ShapeError(operation, "noTensors", "expected at least one tensor, got an empty list");
   for (const part of parts)
-    if (part.rank !== first.rank || part.shape.some((size, at) => at !== axis && size !== first.shape[at]))
+    if (!fitsAlong(part, first, axis))
       throw new ShapeError(
         operation,
         "shapesDiffer",
         `expected tensors of equal shape except along axis ${axis}, got ${first.describe()} and ${part.describe()}`,
       );
-  return underName(operation, () => cat(parts, axis));
+  return underName(operation, () => joinedAlong("cat", parts, first, axis));
 }
 
 /** Options of {@link meshgrid}. */

@@ -56,8 +56,8 @@ const resampleCall = cpuCall(
 const tables = new WeakMap<AxisMap, Float64Array>();
 
 function tableOf(map: AxisMap): Float64Array {
-  const known = tables.get(map);
-  if (known) return known;
+  const made = tables.get(map);
+  if (made) return made;
   const { input, starts, lengths, weights = [] } = map;
   const { divisors = new Array<number>(starts.length).fill(1), factors = new Array<number>(input).fill(1) } = map;
   const table = Float64Array.from([starts, lengths, divisors, factors, weights].flat());
@@ -65,21 +65,37 @@ function tableOf(map: AxisMap): Float64Array {
   return table;
 }
 
+/** What a call of the dylib needs of the maps: their sizes, and their tables one after the other. */
+interface Joined {
+  readonly axes: readonly AxisMap[];
+  readonly sizes: Readonly<Record<"input" | "output" | "weights", readonly number[]>>;
+  readonly table: Float64Array;
+}
+
+/** The last {@link Joined} of each map of a last axis: most calls have the sizes of an earlier one. */
+const known = new WeakMap<AxisMap, Joined>();
+
+function joinedOf(axes: readonly AxisMap[]): Joined {
+  const before = known.get(axes[AXES - 1]);
+  if (before?.axes.every((map, at) => map === axes[at])) return before;
+  const parts = axes.map(tableOf);
+  const table = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
+  for (let at = 0, begin = 0; at < parts.length; begin += parts[at++].length) table.set(parts[at], begin);
+  const sizes = {
+    input: axes.map(({ input }) => input),
+    output: axes.map(({ starts }) => starts.length),
+    weights: axes.map(({ weights }) => weights?.length ?? 0),
+  };
+  const joined = { axes, sizes, table };
+  known.set(axes[AXES - 1], joined);
+  return joined;
+}
+
 const resampleCpu: Implementation<ResampleAttributes, [Tensor], [Tensor]> = {
   run({ operation, inputs: [x], outputs: [output], attributes: { planes, axes } }) {
-    const parts = axes.map(tableOf);
-    const table = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
-    for (let at = 0, begin = 0; at < parts.length; begin += parts[at++].length) table.set(parts[at], begin);
-    const block = {
-      dtype: x.dtype,
-      planes,
-      input: axes.map(({ input }) => input),
-      output: axes.map(({ starts }) => starts.length),
-      weights: axes.map(({ weights }) => weights?.length ?? 0),
-      offsets: [x.offset, output.offset],
-      tableSize: table.length,
-    };
-    resampleCall(operation, block, [x, output, table]);
+    const { sizes, table } = joinedOf(axes);
+    const offsets = [x.offset, output.offset];
+    resampleCall(operation, { dtype: x.dtype, planes, ...sizes, offsets, tableSize: table.length }, [x, output, table]);
   },
 };
 

@@ -10,14 +10,17 @@ import {
   embeddingBag,
   full,
   mul,
+  rand,
+  sub,
   tensor,
+  toDType,
 } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { total } from "../reduction/groups.ts";
 import { tested, testTable } from "../run.ts";
 import { testSameBits } from "../same_bits.ts";
-import type { Block, Layout, OperandSpec } from "../samples.ts";
+import { type Block, type Layout, type OperandSpec, Random } from "../samples.ts";
 import type { OperationRow, Round, Sample } from "../table.ts";
 
 const floats: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
@@ -241,6 +244,38 @@ describe("functions of embeddings have gradients of gradients", () => {
         };
         gradcheck((weight, own) => mul(slopes(weight, own), table()), inputs);
       });
+  });
+});
+
+test("bags of drawn sizes and widths equal sums in float64, rounded once", () => {
+  const random = new Random(4711);
+  const rounded = (values: readonly number[], dtype: DType) =>
+    toDType(tensor(Float32Array.from(values)), dtype).dataSync() as Float32Array;
+  withBackend("cpu", () => {
+    for (let round = 0; round < 40; round++) {
+      const dtype = (["float32", "bfloat16", "float16"] as const)[round % 3];
+      const [rows, width] = [random.integer(1, 40), random.integer(1, round % 8 === 7 ? 1100 : 70)];
+      const [bags, length] = [random.integer(1, 6), random.integer(1, 21)];
+      const weight = toDType(sub(rand([rows, width]), 0.5), dtype);
+      const places = Array.from({ length: bags * length }, () => random.integer(0, rows - 1));
+      const index = tensor(BigInt64Array.from(places, BigInt), { shape: [bags, length] });
+      const hasFactors = random.integer(0, 1) === 1;
+      const perSampleWeights = hasFactors ? toDType(rand([bags, length]), dtype) : undefined;
+      const [table, factors] = [weight, perSampleWeights].map((each) => each && toDType(each, "float64").dataSync());
+      const sums = Array.from({ length: bags * width }, (_, at) => {
+        const [bag, column] = [Math.floor(at / width), at % width];
+        const terms = places.slice(bag * length, (bag + 1) * length);
+        return terms.reduce(
+          (sum, row, k) => sum + table![row * width + column] * (factors?.[bag * length + k] ?? 1),
+          0,
+        );
+      });
+      const total = embeddingBag(index, weight, { mode: "sum", perSampleWeights });
+      expect(total.dataSync()).toEqual(rounded(sums, dtype));
+      if (hasFactors) continue;
+      const means = sums.map((sum) => sum * (1 / length));
+      expect(embeddingBag(index, weight, { mode: "mean" }).dataSync()).toEqual(rounded(means, dtype));
+    }
   });
 });
 

@@ -72,6 +72,31 @@ describe.each(tested)("drawn indices and masks on %s", (backend) => {
     });
   });
 
+  test("filling by a mask in place equals a loop, for whole tensors, views and broadcast masks", () => {
+    rounds("fillings", 48, (random, isLarge) => {
+      const shape = shapeOf(random, isLarge);
+      const dtype = dtypes[random.integer(hasFloat64 ? 0 : 1, dtypes.length - 1)];
+      const { x, values } = drawn(random, shape, dtype, 9);
+      const masked = shape.map((size) => (random.integer(0, 2) === 0 ? 1 : size));
+      const mask = drawn(random, masked, "bool", 1) as { x: Tensor<"bool">; values: number[] };
+      const isSet = numbers(library.expand(mask.x, shape));
+      const target = random.integer(0, 1) === 0 ? x : library.clone(x);
+      expect(library.maskedFill_(target, mask.x, 1)).toBe(target);
+      expect(numbers(target)).toEqual(values.map((value, at) => (isSet[at] === 1 ? 1 : value)));
+    });
+  });
+
+  test("complex tensors are filled with a fraction", () => {
+    on(() => {
+      const x = library.tensor([1, 2, 3], { dtype: "complex64" });
+      const mask = library.tensor([true, false, true]);
+      const parts = (each: Tensor) => numbers(library.real(each));
+      expect(parts(library.maskedFill(x, mask, 0.5))).toEqual([0.5, 2, 0.5]);
+      expect(parts(library.maskedFill_(library.clone(x), mask, 0.5))).toEqual([0.5, 2, 0.5]);
+      expect(parts(library.indexFill(x, 0, library.tensor([1n]), 0.5))).toEqual([1, 0.5, 3]);
+    });
+  });
+
   test("masks and tensors are broadcast", () => {
     rounds("broadcast masks", 12, (random) => {
       const [rows, columns] = [random.integer(1, 9), random.integer(1, 9)];
