@@ -171,8 +171,9 @@ private:
   void start_panel(const Task &task, const Space &space, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
     Rows<S> rows = rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim);
-    pack_matrix(rows, panel.queries, width, dim_row_, space.keys); // scratch: in use only later
-    turn_rows<width>(space.keys, dim_row_, panel.q);
+    int64_t end = rounded_up(panel.queries, lanes<T>);
+    pack_matrix(rows, panel.queries, end, dim_row_, space.keys); // scratch: in use only later
+    turn_rows<width>(space.keys, dim_row_, panel.q, end);
     std::fill_n(panel.out, width * value_row_, T(0));
     std::fill_n(panel.largest, width, -std::numeric_limits<T>::infinity());
     std::fill_n(panel.sum, width, T(0));
@@ -261,20 +262,25 @@ private:
       }
   }
 
+  template <class Number>
+  void write_statistic(const AttentionOperand &operand, const Task &task, const Panel &panel, Number number) const {
+    if (!operand.data) return;
+    T numbers[width];
+    for (int64_t lane = 0; lane < width; lane++) numbers[lane] = number(lane);
+    int64_t first = task.sequence->query_start + panel.first;
+    Statistic *row = reinterpret_cast<Statistic *>(operand.data) + operand.at(task.sequence->batch, panel.head, first);
+    for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand.row] = Statistic(numbers[lane]);
+  }
+
   // Adds the sinks to the sums, normalizes the output and writes the logarithms of the sums.
   void finish_panel(const Task &task, const Panel &panel) const {
     int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
-    T log_sum_exps[width], lows[width], factors[width];
+    T factors[width];
     const T sink = sink_of<S>(p_, panel.head);
-    for (int64_t lane = 0; lane < width; lane++) {
-      FinishedSum<T> finished = finish_sum(panel.largest[lane], panel.sum[lane], sink);
-      log_sum_exps[lane] = finished.log_sum_exp, lows[lane] = finished.low, factors[lane] = finished.factor;
-    }
-    for (auto [operand, numbers] : {std::pair{&p_.log_sum_exp, log_sum_exps}, {&p_.log_sum_exp_low, lows}}) {
-      if (!operand->data) continue;
-      Statistic *row = reinterpret_cast<Statistic *>(operand->data) + operand->at(batch, panel.head, first);
-      for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand->row] = Statistic(numbers[lane]);
-    }
+    auto finished = [&](int64_t lane) { return finish_sum(panel.largest[lane], panel.sum[lane], sink); };
+    for (int64_t lane = 0; lane < width; lane++) factors[lane] = finished(lane).factor;
+    write_statistic(p_.log_sum_exp, task, panel, [&](int64_t lane) { return finished(lane).log_sum_exp; });
+    write_statistic(p_.log_sum_exp_low, task, panel, [&](int64_t lane) { return finished(lane).low; });
     write_matrix(
         panel.out, panel.queries, value_row_, [&](int64_t lane) { return factors[lane]; },
         rows_of<S>(p_.out, batch, panel.head, first, p_.value_dim));
