@@ -28,6 +28,7 @@ template <class S, int vectors> class AttentionForward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = tuning::attention::tile_keys;
+  static constexpr int step = std::gcd(int(width), panel_rows); // queries whose sums a tile computes at once
 
 public:
   explicit AttentionForward(const AttentionProblem &problem)
@@ -44,7 +45,8 @@ public:
     parallel_for(int64_t(tasks_.size()), grain(), [&](int64_t begin, int64_t end) {
       slots.with([&](T *scratch) {
         int64_t scores = 0;
-        for (int64_t at = begin; at < end; at++) scores += run_task(tasks_[size_t(at)], rows_after(at, begin, end), scratch);
+        for (int64_t at = begin; at < end; at++)
+          scores += run_task(tasks_[size_t(at)], rows_after(at, begin, end), scratch);
         count_scores(AttentionPass::forward, scores);
       });
     });
@@ -67,6 +69,9 @@ private:
   struct Panel {
     int64_t head, first, queries;
     T *q, *out, *largest, *sum;
+
+    // The last panel of a sequence has queries in few of its vectors.
+    int64_t vectors_used() const { return divided_up(rounded_up(queries, step), lanes<T>); }
   };
 
   struct Tile {
@@ -98,15 +103,22 @@ private:
     return task.queries * (range.end - range.first);
   }
 
+  // Estimates a task's time in products, with those of padding. For a head of 20 queries and keys, packing and writing
+  // rows takes half of the time.
+  double products_of(const Task &task) const {
+    double queries = double(rounded_up(task.queries, lanes<T>)) * double(p_.group);
+    double keys = double(rounded_up(divided_up(pairs_of(task), task.queries), panel_rows));
+    return (queries * keys + (queries + keys) * tuning::attention::row_products) * double(p_.dim + p_.value_dim);
+  }
+
   int64_t grain() const {
     double products = 0;
-    for (const Task &task : tasks_)
-      products += double(pairs_of(task)) * double(p_.group) * double(p_.dim + p_.value_dim);
+    for (const Task &task : tasks_) products += products_of(task);
     return attention_grain(int64_t(tasks_.size()), products);
   }
 
-  // Returns the rows to prefetch while task `at` of a block [begin, end) computes: those of the next task, or at the end
-  // of the block, of the next block that this thread probably takes.
+  // Returns the rows to prefetch while task `at` of a block [begin, end) computes: those of the block's next task, or
+  // at its end those of the block that this thread probably takes next.
   RowsAhead rows_after(int64_t at, int64_t begin, int64_t end) const {
     int64_t next = at + 1 < end ? at + 1 : end + (end - begin) * (thread_count() - 1);
     if (next >= int64_t(tasks_.size())) return {0, 1};
@@ -171,7 +183,7 @@ private:
   void start_panel(const Task &task, const Space &space, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
     Rows<S> rows = rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim);
-    int64_t end = rounded_up(panel.queries, lanes<T>);
+    int64_t end = panel.vectors_used() * lanes<T>;
     pack_matrix(rows, panel.queries, end, dim_row_, space.keys); // scratch: in use only later
     turn_rows<width>(space.keys, dim_row_, panel.q, end);
     std::fill_n(panel.out, width * value_row_, T(0));
@@ -197,10 +209,9 @@ private:
     int64_t count = std::min(range.end - tile.first, tile.count) - first;
     if (count <= 0) return 0;
     TilePairs pairs{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
-    constexpr int step = std::gcd(int(width), panel_rows);
     alignas(64) T decay[width];
-    // The last panel of a sequence has queries in few of its vectors.
-    with_used_vectors<vectors>(divided_up(rounded_up(panel.queries, step), lanes<T>), [&](auto used) {
+    int64_t scores = 0;
+    with_used_vectors<vectors>(panel.vectors_used(), [&](auto used) {
       for (int64_t key = 0; key < count; key += panel_rows) {
         ahead.step();
         multiply_panel<used, int(width)>(p_.dim, space.keys + (first + key) * dim_row_, dim_row_, panel.q, T(p_.scale),
@@ -208,13 +219,14 @@ private:
       }
       scores_.apply(pairs, space.s, nullptr);
       exponentiate<used>(space.s, count, panel, decay);
+      scores = rounded_up(count, panel_rows) * used * lanes<T>;
     });
     if (p_.dropout.threshold) drop(pairs, space);
     add_rows<OfKeys<width>, step>(rounded_up(panel.queries, step), space.s, space.values + first * value_row_, decay,
                                   panel.out, value_row_,
                                   [&](int64_t query) { return keys_of(p_, pairs, query, step); });
     if (tile.has_nonfinite) add_nonfinite(task, tile, first, count, space.s, panel);
-    return rounded_up(count, panel_rows) * width;
+    return scores;
   }
 
   // Replaces s by exp(s − m), with m the largest score so far. `decay` is set to the factors that rescale sums computed

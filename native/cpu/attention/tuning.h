@@ -14,6 +14,7 @@ constexpr int64_t few_queries = 4;
 constexpr int64_t tile_keys = 128;
 // Products of a task that outweigh the fork-join cost: about 10 µs.
 constexpr int64_t task_products = 1 << 20;
+constexpr int64_t row_products = 16;      // products that take as long as packing and writing a number of a row
 constexpr int64_t row_elements = 1 << 14; // of a task that writes rows of keys and values into a cache
 
 // Forward pass: queries per chunk. Each chunk packs all keys that it attends to, so small chunks repeat that work. On
