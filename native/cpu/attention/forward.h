@@ -274,14 +274,20 @@ private:
       }
   }
 
-  template <class Number>
-  void write_statistic(const AttentionOperand &operand, const Task &task, const Panel &panel, Number number) const {
-    if (!operand.data) return;
-    T numbers[width];
-    for (int64_t lane = 0; lane < width; lane++) numbers[lane] = number(lane);
+  void write_statistics(const Task &task, const Panel &panel, T sink) const {
+    if (!p_.log_sum_exp.data && !p_.log_sum_exp_low.data) return;
+    T log_sum_exps[width], lows[width];
+    for (int64_t lane = 0; lane < width; lane++) {
+      FinishedSum<T> finished = finish_sum(panel.largest[lane], panel.sum[lane], sink);
+      log_sum_exps[lane] = finished.log_sum_exp, lows[lane] = finished.low;
+    }
     int64_t first = task.sequence->query_start + panel.first;
-    Statistic *row = reinterpret_cast<Statistic *>(operand.data) + operand.at(task.sequence->batch, panel.head, first);
-    for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand.row] = Statistic(numbers[lane]);
+    for (auto [operand, numbers] : {std::pair{&p_.log_sum_exp, log_sum_exps}, {&p_.log_sum_exp_low, lows}}) {
+      if (!operand->data) continue;
+      Statistic *row =
+          reinterpret_cast<Statistic *>(operand->data) + operand->at(task.sequence->batch, panel.head, first);
+      for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand->row] = Statistic(numbers[lane]);
+    }
   }
 
   // Adds the sinks to the sums, normalizes the output and writes the logarithms of the sums.
@@ -289,10 +295,9 @@ private:
     int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
     T factors[width];
     const T sink = sink_of<S>(p_, panel.head);
-    auto finished = [&](int64_t lane) { return finish_sum(panel.largest[lane], panel.sum[lane], sink); };
-    for (int64_t lane = 0; lane < width; lane++) factors[lane] = finished(lane).factor;
-    write_statistic(p_.log_sum_exp, task, panel, [&](int64_t lane) { return finished(lane).log_sum_exp; });
-    write_statistic(p_.log_sum_exp_low, task, panel, [&](int64_t lane) { return finished(lane).low; });
+    for (int64_t lane = 0; lane < width; lane++)
+      factors[lane] = finish_sum(panel.largest[lane], panel.sum[lane], sink).factor;
+    write_statistics(task, panel, sink);
     write_matrix(
         panel.out, panel.queries, value_row_, [&](int64_t lane) { return factors[lane]; },
         rows_of<S>(p_.out, batch, panel.head, first, p_.value_dim));
