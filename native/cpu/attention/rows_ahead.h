@@ -1,5 +1,5 @@
 // Prefetches the rows of a thread's next task while it computes a task. The rows of a head are far apart in a packed
-// projection, so the hardware does not predict them: without this, short sequences wait for memory a third of the time.
+// projection, so the hardware does not predict them: without this, sequences of 50 tokens take a third longer.
 #pragma once
 
 #include "attention.h"
