@@ -15,6 +15,7 @@
 #include "exponential_vector.h"
 #include "finish.h"
 #include "panels.h"
+#include "rows_ahead.h"
 #include "scores.h"
 
 #include <algorithm>
@@ -27,6 +28,7 @@ template <class S, int vectors> class AttentionForward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = tuning::attention::tile_keys;
+  static constexpr int step = std::gcd(int(width), panel_rows); // queries whose sums a tile computes at once
 
 public:
   explicit AttentionForward(const AttentionProblem &problem)
@@ -43,7 +45,8 @@ public:
     parallel_for(int64_t(tasks_.size()), grain(), [&](int64_t begin, int64_t end) {
       slots.with([&](T *scratch) {
         int64_t scores = 0;
-        for (int64_t at = begin; at < end; at++) scores += run_task(tasks_[size_t(at)], scratch);
+        for (int64_t at = begin; at < end; at++)
+          scores += run_task(tasks_[size_t(at)], rows_after(at, begin, end), scratch);
         count_scores(AttentionPass::forward, scores);
       });
     });
@@ -66,6 +69,9 @@ private:
   struct Panel {
     int64_t head, first, queries;
     T *q, *out, *largest, *sum;
+
+    // The last panel of a sequence has queries in few of its vectors.
+    int64_t vectors_used() const { return divided_up(rounded_up(queries, step), lanes<T>); }
   };
 
   struct Tile {
@@ -97,15 +103,46 @@ private:
     return task.queries * (range.end - range.first);
   }
 
+  // Estimates a task's time in products, with those of padding. For a head of 20 queries and keys, packing and writing
+  // rows takes half of the time.
+  double products_of(const Task &task) const {
+    double queries = double(rounded_up(task.queries, lanes<T>)) * double(p_.group);
+    double keys = double(rounded_up(divided_up(pairs_of(task), task.queries), panel_rows));
+    return (queries * keys + (queries + keys) * tuning::attention::row_products) * double(p_.dim + p_.value_dim);
+  }
+
   int64_t grain() const {
     double products = 0;
-    for (const Task &task : tasks_)
-      products += double(pairs_of(task)) * double(p_.group) * double(p_.dim + p_.value_dim);
+    for (const Task &task : tasks_) products += products_of(task);
     return attention_grain(int64_t(tasks_.size()), products);
   }
 
+  // Returns the rows to prefetch while task `at` of a block [begin, end) computes: those of the block's next task, or
+  // at its end those of the block that this thread probably takes next.
+  RowsAhead rows_after(int64_t at, int64_t begin, int64_t end) const {
+    int64_t next = at + 1 < end ? at + 1 : end + (end - begin) * (thread_count() - 1);
+    if (next >= int64_t(tasks_.size())) return {0, 1};
+    const Task &now = tasks_[size_t(at)], &task = tasks_[size_t(next)];
+    const AttentionSequence &sequence = *task.sequence;
+    AttentionRange range = p_.keys_of(sequence, task.first, task.first + task.queries - 1);
+    int64_t keys = range.end - range.first, query = sequence.query_start + task.first,
+            key = sequence.key_start + range.first;
+    int64_t most = std::min(std::max(task.queries, keys), tuning::attention::most_rows_ahead);
+    RowsAhead ahead(most, p_.group * pairs_of(now) / (width * panel_rows));
+    auto add = [&](const AttentionOperand &x, int64_t head, int64_t row, int64_t rows, int64_t length) {
+      if (x.column == 1)
+        ahead.add(x.data + x.at(sequence.batch, head, row) * int64_t(sizeof(S)), x.row * int64_t(sizeof(S)), rows,
+                  length * int64_t(sizeof(S)));
+    };
+    add(p_.q, task.kv_head * p_.group, query, task.queries, p_.dim);
+    add(p_.k, task.kv_head, key, keys, p_.dim);
+    add(p_.v, task.kv_head, key, keys, p_.value_dim);
+    add(p_.out, task.kv_head * p_.group, query, task.queries, p_.value_dim);
+    return ahead;
+  }
+
   // Returns the number of computed scores, like all functions here that compute scores.
-  int64_t run_task(const Task &task, T *scratch) const {
+  int64_t run_task(const Task &task, RowsAhead ahead, T *scratch) const {
     Space space = divide(scratch);
     int64_t count = p_.group * divided_up(task.queries, width), scores = 0;
     for (int64_t at = 0; at < count; at++) start_panel(task, space, panel_at(task, space, at));
@@ -115,7 +152,7 @@ private:
       tile.first = first;
       tile.count = std::min(tile_keys, range.end - first);
       pack_tile(task, tile, space);
-      for (int64_t at = 0; at < count; at++) scores += add_tile(task, tile, space, panel_at(task, space, at));
+      for (int64_t at = 0; at < count; at++) scores += add_tile(task, tile, space, panel_at(task, space, at), ahead);
     }
     for (int64_t at = 0; at < count; at++) finish_panel(task, panel_at(task, space, at));
     return scores;
@@ -146,8 +183,9 @@ private:
   void start_panel(const Task &task, const Space &space, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
     Rows<S> rows = rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim);
-    pack_matrix(rows, panel.queries, width, dim_row_, space.keys); // scratch: in use only later
-    turn_rows<width>(space.keys, dim_row_, panel.q);
+    int64_t end = panel.vectors_used() * lanes<T>;
+    pack_matrix(rows, panel.queries, end, dim_row_, space.keys); // scratch: in use only later
+    turn_rows<width>(space.keys, dim_row_, panel.q, end);
     std::fill_n(panel.out, width * value_row_, T(0));
     std::fill_n(panel.largest, width, -std::numeric_limits<T>::infinity());
     std::fill_n(panel.sum, width, T(0));
@@ -165,39 +203,44 @@ private:
   }
 
   // Adds the attention of a panel's queries to a tile's keys.
-  int64_t add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel) const {
+  int64_t add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel, RowsAhead &ahead) const {
     AttentionRange range = p_.keys_of(*task.sequence, panel.first, panel.first + panel.queries - 1);
     int64_t first = rounded_down(std::max<int64_t>(range.first - tile.first, 0), panel_rows);
     int64_t count = std::min(range.end - tile.first, tile.count) - first;
     if (count <= 0) return 0;
     TilePairs pairs{*task.sequence, panel.head, panel.first, panel.queries, tile.first + first, count};
-    for (int64_t key = 0; key < count; key += panel_rows)
-      multiply_panel<vectors>(p_.dim, space.keys + (first + key) * dim_row_, dim_row_, panel.q, T(p_.scale),
-                              space.s + key * width);
-    scores_.apply(pairs, space.s, nullptr);
     alignas(64) T decay[width];
-    exponentiate(space.s, count, panel, decay);
+    int64_t scores = 0;
+    with_used_vectors<vectors>(panel.vectors_used(), [&](auto used) {
+      for (int64_t key = 0; key < count; key += panel_rows) {
+        ahead.step();
+        multiply_panel<used, int(width)>(p_.dim, space.keys + (first + key) * dim_row_, dim_row_, panel.q, T(p_.scale),
+                                         space.s + key * width);
+      }
+      scores_.apply(pairs, space.s, nullptr);
+      exponentiate<used>(space.s, count, panel, decay);
+      scores = rounded_up(count, panel_rows) * used * lanes<T>;
+    });
     if (p_.dropout.threshold) drop(pairs, space);
-    constexpr int step = std::gcd(int(width), panel_rows);
     add_rows<OfKeys<width>, step>(rounded_up(panel.queries, step), space.s, space.values + first * value_row_, decay,
                                   panel.out, value_row_,
                                   [&](int64_t query) { return keys_of(p_, pairs, query, step); });
     if (tile.has_nonfinite) add_nonfinite(task, tile, first, count, space.s, panel);
-    return rounded_up(count, panel_rows) * width;
+    return scores;
   }
 
   // Replaces s by exp(s − m), with m the largest score so far. `decay` is set to the factors that rescale sums computed
-  // with an earlier m.
-  static void exponentiate(T *s, int64_t count, const Panel &panel, T *decay) {
-    Vector<T> largest[vectors], shift[vectors], sum[vectors];
-    for (int v = 0; v < vectors; v++) largest[v] = load_vector(panel.largest + v * lanes<T>);
+  // with an earlier m. Lanes after the `used` vectors keep what they had.
+  template <int used> static void exponentiate(T *s, int64_t count, const Panel &panel, T *decay) {
+    Vector<T> largest[used], shift[used], sum[used];
+    for (int v = 0; v < used; v++) largest[v] = load_vector(panel.largest + v * lanes<T>);
     for (int64_t key = 0; key < count; key++)
-      for (int v = 0; v < vectors; v++) {
+      for (int v = 0; v < used; v++) {
         Vector<T> score = load_vector(s + key * width + v * lanes<T>);
         largest[v] = score > largest[v] ? score : largest[v];
       }
     const Vector<T> none = {};
-    for (int v = 0; v < vectors; v++) {
+    for (int v = 0; v < used; v++) {
       shift[v] = largest[v] == none - std::numeric_limits<T>::infinity() ? none : largest[v];
       Vector<T> factor = exponential(load_vector(panel.largest + v * lanes<T>) - shift[v]);
       sum[v] = load_vector(panel.sum + v * lanes<T>) * factor;
@@ -205,13 +248,13 @@ private:
       store_vector(largest[v], panel.largest + v * lanes<T>);
     }
     for (int64_t key = 0; key < count; key++)
-      for (int v = 0; v < vectors; v++) {
+      for (int v = 0; v < used; v++) {
         T *score = s + key * width + v * lanes<T>;
         Vector<T> powers = exponential(load_vector(score) - shift[v]);
         sum[v] += powers;
         store_vector(powers, score);
       }
-    for (int v = 0; v < vectors; v++) store_vector(sum[v], panel.sum + v * lanes<T>);
+    for (int v = 0; v < used; v++) store_vector(sum[v], panel.sum + v * lanes<T>);
   }
 
   void drop(const TilePairs &pairs, const Space &space) const {
@@ -231,20 +274,30 @@ private:
       }
   }
 
+  void write_statistics(const Task &task, const Panel &panel, T sink) const {
+    if (!p_.log_sum_exp.data && !p_.log_sum_exp_low.data) return;
+    T log_sum_exps[width], lows[width];
+    for (int64_t lane = 0; lane < width; lane++) {
+      FinishedSum<T> finished = finish_sum(panel.largest[lane], panel.sum[lane], sink);
+      log_sum_exps[lane] = finished.log_sum_exp, lows[lane] = finished.low;
+    }
+    int64_t first = task.sequence->query_start + panel.first;
+    for (auto [operand, numbers] : {std::pair{&p_.log_sum_exp, log_sum_exps}, {&p_.log_sum_exp_low, lows}}) {
+      if (!operand->data) continue;
+      Statistic *row =
+          reinterpret_cast<Statistic *>(operand->data) + operand->at(task.sequence->batch, panel.head, first);
+      for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand->row] = Statistic(numbers[lane]);
+    }
+  }
+
   // Adds the sinks to the sums, normalizes the output and writes the logarithms of the sums.
   void finish_panel(const Task &task, const Panel &panel) const {
     int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
-    T log_sum_exps[width], lows[width], factors[width];
+    T factors[width];
     const T sink = sink_of<S>(p_, panel.head);
-    for (int64_t lane = 0; lane < width; lane++) {
-      FinishedSum<T> finished = finish_sum(panel.largest[lane], panel.sum[lane], sink);
-      log_sum_exps[lane] = finished.log_sum_exp, lows[lane] = finished.low, factors[lane] = finished.factor;
-    }
-    for (auto [operand, numbers] : {std::pair{&p_.log_sum_exp, log_sum_exps}, {&p_.log_sum_exp_low, lows}}) {
-      if (!operand->data) continue;
-      Statistic *row = reinterpret_cast<Statistic *>(operand->data) + operand->at(batch, panel.head, first);
-      for (int64_t lane = 0; lane < panel.queries; lane++) row[lane * operand->row] = Statistic(numbers[lane]);
-    }
+    for (int64_t lane = 0; lane < width; lane++)
+      factors[lane] = finish_sum(panel.largest[lane], panel.sum[lane], sink).factor;
+    write_statistics(task, panel, sink);
     write_matrix(
         panel.out, panel.queries, value_row_, [&](int64_t lane) { return factors[lane]; },
         rows_of<S>(p_.out, batch, panel.head, first, p_.value_dim));

@@ -67,10 +67,10 @@ private:
     const T *keys = space_.keys + (tile.first + skipped) * dim_row_,
             *values = space_.values + (tile.first + skipped) * value_row_;
     for (int64_t key = 0; key < pairs.keys; key += panel_rows) {
-      multiply_panel<vectors>(p_.dim, keys + key * dim_row_, dim_row_, space_.queries, T(p_.scale),
-                              space_.s + key * width);
-      multiply_panel<vectors>(p_.value_dim, values + key * value_row_, value_row_, space_.grad_out, T(1),
-                              space_.dp + key * width);
+      multiply_panel<vectors, int(width)>(p_.dim, keys + key * dim_row_, dim_row_, space_.queries, T(p_.scale),
+                                          space_.s + key * width);
+      multiply_panel<vectors, int(width)>(p_.value_dim, values + key * value_row_, value_row_, space_.grad_out, T(1),
+                                          space_.dp + key * width);
     }
     for (int64_t key = 0; space_.has_nonfinite_keys && key < pairs.keys; key++)
       if (space_.nonfinite_keys[tile.first + skipped + key])

@@ -46,9 +46,10 @@ template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t 
   std::fill_n(out + count * stride, (end - count) * stride, T(0));
 }
 
-// Transposes `width` rows packed by pack_matrix into a panel: out[column][row].
-template <int width, class T> inline void turn_rows(const T *rows, int64_t stride, T *out) {
-  for (int64_t r = 0; r < width; r += lanes<T>)
+// Transposes rows packed by pack_matrix into a panel of `width` lanes: out[column][row]. `end` is a multiple of a
+// vector's lanes.
+template <int width, class T> inline void turn_rows(const T *rows, int64_t stride, T *out, int64_t end = width) {
+  for (int64_t r = 0; r < end; r += lanes<T>)
     for (int64_t c = 0; c < stride; c += lanes<T>) {
       Vector<T> square[lanes<T>];
 #pragma GCC unroll 16

@@ -35,11 +35,17 @@ template <class T, size_t at = 0, class Use> inline void with_panel_vectors(int6
   use(std::integral_constant<int, panel_sizes[at].vectors>());
 }
 
+// Calls use(used), a compile-time constant of at most `most`.
+template <int most, class Use> inline void with_used_vectors(int64_t used, Use use) {
+  if constexpr (most > 1)
+    if (used < most) return with_used_vectors<most - 1>(used, use);
+  use(std::integral_constant<int, most>());
+}
+
 // c[r][l] = factor · Σ a[r][p] · b[p][l] over p < depth, for r < panel_rows and l < vectors · lanes. Rows of a are
-// `stride` apart; rows of b and c have vectors · lanes numbers.
-template <int vectors, class T>
+// `stride` apart; rows of b and c have `width` numbers.
+template <int vectors, int width, class T>
 inline void multiply_panel(int64_t depth, const T *a, int64_t stride, const T *b, T factor, T *c) {
-  constexpr int width = vectors * lanes<T>;
   Vector<T> sums[panel_rows][vectors] = {};
   for (int64_t p = 0; p < depth; p++, b += width) {
     Vector<T> columns[vectors];

@@ -11,10 +11,13 @@ import type { FlashAttentionOptions } from "../../../src/ops/attention/options.t
 import { scoresCall } from "../../../src/ops/attention/primitive.ts";
 import { tensor } from "../../../src/ops/creation/tensor.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
+import { cat } from "../../../src/ops/join/cat.ts";
 import { randn } from "../../../src/ops/random/randn.ts";
 import { sum } from "../../../src/ops/reduction/sum.ts";
+import { narrow } from "../../../src/ops/view/slice.ts";
 import { Generator } from "../../../src/random/generator.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { Random } from "../samples.ts";
 import { alone, caseOf } from "./cases.ts";
 import { checkCase, type Way } from "./run.ts";
 
@@ -99,6 +102,36 @@ describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
       expect(computed).toBeLessThanOrEqual(most);
     }
   });
+});
+
+test.each(isas)("a pass computes at most a vector of padding queries and 7 padding keys on %s", (isa) => {
+  configure(native, "isa", isa);
+  const random = new Random(3);
+  const lanes = /^(avx512|amx)/.test(isa) ? 16 : 8; // of float32; a tile of 4 lanes has two vectors
+  for (let draw = 0; draw < 12; draw++) {
+    const [heads, rows, keys] = [random.integer(1, 4), random.integer(5, 420), random.integer(1, 420)];
+    const [q, k] = [rows, keys].map((length) => parameter(1, heads, length, 8)) as [Tensor, Tensor];
+    const { forward } = computedScores(() => onCpu(() => flashAttention(q, k, k)));
+    expect(forward).toBeLessThan(heads * (rows + lanes) * (keys + 8));
+  }
+});
+
+test("packed texts have the same bits as each text alone, on any number of threads", () => {
+  const random = new Random(5);
+  const lengths = Array.from({ length: 12 }, () => random.integer(5, 300));
+  const bounds = lengths.reduce<number[]>((all, length) => [...all, (all.at(-1) ?? 0) + length], [0]);
+  const [q, k, v] = [0, 1, 2].map(() => parameter(1, 3, bounds.at(-1) ?? 0, 32)) as [Tensor, Tensor, Tensor];
+  for (const causal of [false, true]) {
+    const alone = lengths.map((length, at) => {
+      const partOf = (x: Tensor) => narrow(x, 2, bounds[at], length);
+      return onCpu(() => flashAttention(partOf(q), partOf(k), partOf(v), { causal }));
+    });
+    const expected = numbersOf(onCpu(() => cat(alone, 2)));
+    for (const threads of ["1", "2", "5"]) {
+      configure(native, "threads", threads);
+      expect(numbersOf(onCpu(() => flashAttention(q, k, v, { causal, cuSeqlens: bounds })))).toEqual(expected);
+    }
+  }
 });
 
 describe("several chunks of keys give the same results as one", () => {
