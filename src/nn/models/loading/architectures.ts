@@ -6,6 +6,8 @@
 import type { DecoderDescription } from "../decoder/description.ts";
 import type { Architecture } from "./architecture.ts";
 import {
+  afmoeFields,
+  dbrxFields,
   denseFirst,
   ernieMoeFields,
   exaoneMoeFields,
@@ -16,6 +18,7 @@ import {
   internlm3Fields,
   lfm2MoeFields,
   llama4Fields,
+  mellumFields,
   miniCpm3Fields,
   minimaxFields,
   qwen2MoeFields,
@@ -24,6 +27,7 @@ import { falconFields, falconParallel } from "./falcon.ts";
 import { falconH1StateSpace } from "./falcon_h1.ts";
 import { gemma3nFields, gemma3nLayer, gemma3nParts, gemma4Fields, gemma4Layer, gemma4Parts } from "./gemma_next.ts";
 import {
+  bambaFields,
   deltaNet,
   deltaNetApart,
   hybridFields,
@@ -38,6 +42,7 @@ import {
   nemotronStateSpace,
   shortConvolution,
 } from "./recurrent.ts";
+import { sparseParts } from "./sparse_attention.ts";
 
 /** Ministral 3's rotation. */
 const ministral3Rotation = {
@@ -433,8 +438,60 @@ export const architectures = tableOf({
   },
   bitnet: { innerNorms: true },
   // GLM-5
-  glm_moe_dsa: { latent: true, interleaved: true, experts: { grouped: true } },
+  glm_moe_dsa: { latent: true, interleaved: true, parts: sparseParts, experts: { grouped: true } },
+  // DeepSeek-V3.2
+  deepseek_v32: { latent: true, interleaved: true, parts: sparseParts, experts: { grouped: true } },
   apertus: { plain: true, xielu: true, queryKeyNorm: "head", rotation: apertusRotation },
+  // Phi-3.5-MoE
+  phimoe: {
+    norm: { eps: "rms_norm_eps" },
+    windows: "all",
+    longRopeOnly: true,
+    mscales: true,
+    biases: { head: "lm_head_bias", feedForward: false },
+    experts: { sparseMixer: true },
+  },
+  dbrx: {
+    layersField: "n_layers",
+    norm: { eps: 1e-5, bias: false },
+    fused: "queryKeyValue",
+    clips: true,
+    biases: noBias,
+    derived: dbrxFields,
+    experts: {},
+  },
+  bamba: { partialRotation: 0.5, derived: bambaFields, recurrent: hybridStateSpace },
+  falcon_mamba: {},
+  persimmon: {
+    norm: { eps: "layer_norm_eps" },
+    plain: true,
+    groupedHeads: true,
+    queryKeyNorm: "headLayerNorm",
+    queryKeyNormField: "qk_layernorm",
+    partialRotation: 0.5,
+    biases: { queryKeyValue: true, output: true, feedForward: true },
+  },
+  // Arcee's Trinity
+  afmoe: {
+    norms: "both",
+    queryKeyNorm: "head",
+    gatedHeads: "apart",
+    scaledEmbeddings: "mup_enabled",
+    windows: { every: 4 },
+    unrotated: "unwindowed",
+    biases: { feedForward: false },
+    derived: afmoeFields,
+    experts: { sigmoid: true, normalized: true, epsilon: 1e-20 },
+  },
+  // JetBrains' Mellum 2
+  mellum: {
+    queryKeyNorm: "head",
+    windows: "all",
+    localBase: 10_000,
+    biases: { feedForward: false },
+    derived: mellumFields,
+    experts: {},
+  },
   // Nemotron-H, Nemotron Nano 2 and 3
   nemotron_h: {
     plain: true,

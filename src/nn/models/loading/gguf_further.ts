@@ -110,7 +110,14 @@ export const ggufFurther: Readonly<Record<string, GgufConfig>> = {
     name: "glm_moe_dsa",
     config(context) {
       const { rope_interleave: _, ...fields } = deepseek(context);
-      return { ...fields, index_topk: context.settings.whole("attention.indexer.top_k") };
+      const indexer = (key: string) => context.settings.whole(`attention.indexer.${key}`);
+      return {
+        ...fields,
+        index_topk: indexer("top_k"),
+        index_n_heads: indexer("head_count"),
+        index_head_dim: indexer("key_length"),
+        indexer_types: eachHas(context, "indexer.proj.weight").map((has) => (has ? "full" : "shared")),
+      };
     },
   },
   mamba: {

@@ -55,6 +55,10 @@ const latent = {
   "attention.latent.keyValueDown": "attn_kv_a_mqa",
   "attention.latent.keyValueNorm": "attn_kv_a_norm",
   "attention.latent.keyValue": "attn_kv_b",
+  "attention.indexer.query": "indexer.attn_q_b",
+  "attention.indexer.key": "indexer.attn_k",
+  "attention.indexer.keyNorm": "indexer.k_norm",
+  "attention.indexer.weights": "indexer.proj",
 } as const;
 
 const stateSpace = {

@@ -206,6 +206,18 @@ export const hybridFields = (config: Settings): Readonly<Record<string, unknown>
     ? {}
     : { intermediate_size: config.whole("shared_intermediate_size") };
 
+/** Bamba's layers with attention are those in `attn_layer_indices`. */
+export function bambaFields(config: Settings): Readonly<Record<string, unknown>> {
+  const listed = config.get("attn_layer_indices") ?? [];
+  if (!(Array.isArray(listed) && listed.every(Number.isSafeInteger)))
+    throw config.wrong("attn_layer_indices", "a list of layer indices", listed);
+  const layers = Array.from({ length: config.whole("num_hidden_layers") }, (_, at) => at);
+  return {
+    layer_types: layers.map((at) => (listed.includes(at) ? "attention" : "mamba")),
+    partial_rotary_factor: null, // transformers replaces this key by 1 / 2
+  };
+}
+
 /** The kinds of Nemotron-H's blocks by their letters in published files, and by older names. */
 const nemotronKinds: Readonly<Record<string, string>> = {
   M: "linear_attention",
@@ -291,6 +303,14 @@ function recurrentModel(
 
 export const mamba2 = (config: Settings, count: number): DecoderDescription =>
   recurrentModel("mamba2", config, count, stateSpace(config));
+
+/** Falcon Mamba normalizes the parts of the selection, without weights. */
+export const falconMamba = (config: Settings, count: number): DecoderDescription =>
+  recurrentModel("falcon_mamba", config, count, {
+    ...selectiveState(config),
+    normEps: config.positive("mixer_rms_eps"),
+    normWeights: false,
+  });
 
 export const mamba = (config: Settings, count: number): DecoderDescription =>
   recurrentModel("mamba", config, count, selectiveState(config));

@@ -72,6 +72,12 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   qwen3_5_text: ["hidden_act"],
   qwen3_5_moe_text: ["hidden_act"],
   granitemoehybrid: ["hidden_act"],
+  bamba: ["hidden_act"],
+  falcon_mamba: ["hidden_act", "rescale_prenorm_residual"],
+  // its class ignores this key of older files
+  mellum: ["rope_scaling"],
+  // other norms than the sum of the probabilities are not supported
+  dbrx: ["ffn_config"],
   falcon_h1: ["hidden_act"],
   kimi_linear: ["hidden_act"],
   hy_v3: ["mlp_bias"],
@@ -90,6 +96,8 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
 /** Keys without an effect that are read in some architectures. */
 const readKeys: Readonly<Record<string, readonly string[]>> = {
   mpt: ["max_seq_len"],
+  dbrx: ["max_seq_len"],
+  phimoe: ["router_jitter_noise"],
   kimi_linear: ["model_max_length"],
 };
 

@@ -63,9 +63,10 @@ export class SelectiveState extends Module<[x: Tensor, inputs?: AttentionInputs]
 
   constructor(width: number, description: SelectiveStateDescription, options: LayerOptions) {
     super();
-    const { inner, stateSize, rank, kernel, bias, convolutionBias, normEps } = description;
+    const { inner, stateSize, rank, kernel, bias, convolutionBias, normEps, normWeights } = description;
     const layer = layerOptions(options);
-    const norm = (size: number) => (normEps === undefined ? null : new RMSNorm(size, { ...layer, eps: normEps }));
+    const normed = { ...layer, eps: normEps, elementwiseAffine: normWeights };
+    const norm = (size: number) => (normEps === undefined ? null : new RMSNorm(size, normed));
     this.#description = description;
     this.input = new Linear(width, 2 * inner, { ...layer, bias });
     this.convolution = new TokenConvolution(inner, kernel, { ...layer, bias: convolutionBias });
