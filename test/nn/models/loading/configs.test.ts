@@ -84,6 +84,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   nemotron_h: ["mamba_hidden_act", "moe_latent_size"],
   mamba: ["hidden_act", "rescale_prenorm_residual"],
   glm_moe_dsa: ["mlp_bias"],
+  deepseek_v32: ["mlp_bias"],
   jamba: ["hidden_act"],
   // with groups of unequal sizes, transformers mixes a token's experts with other tokens'
   exaone_moe: ["num_experts"],
