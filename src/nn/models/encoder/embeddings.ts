@@ -23,8 +23,8 @@ export interface EncoderEmbeddingsOptions extends LayerOptions {
 }
 
 /**
- * Computes norm(scale · token + position + tokenType + first task type), with a projection if the embeddings are narrower than hidden
- * states.
+ * Computes norm(scale · token + position + tokenType + first task type), with a projection if the embeddings are
+ * narrower than hidden states.
  *
  * | parameter | shape |
  * |---|---|

@@ -116,7 +116,7 @@ export const ggufParts = (name: ArchitectureName, layer: LayerDescription): Read
   ...inner,
   ...latent,
   "attention.latent.query": layer.attention.latent?.queryRank ? "attn_q_b" : "attn_q",
-  "attention.gate": "attn_q",
+  "attention.gate": name === "afmoe" ? "attn_gate" : "attn_q",
   ...(layer.recurrent && recurrent[layer.recurrent.kind]),
   ...(name === "qwen3_next" && { "mixer.strengths": "ssm_ba", "mixer.rates": "ssm_ba" }),
 });

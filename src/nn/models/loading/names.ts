@@ -438,6 +438,7 @@ const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string
   gpt_oss: "post_attention_norm",
   glm4_moe: "post_attention_norm",
   falcon: "attn_norm",
+  dbrx: "attn_output_norm",
   qwen3_next: "post_attention_norm",
   qwen3_5_text: "post_attention_norm",
   qwen3_5_moe_text: "post_attention_norm",
