@@ -74,11 +74,11 @@ export function deltaNetApart(config: Settings, index: number): DeltaNetDescript
   return description && { ...description, apart: true };
 }
 
-/** Returns the activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
-export function checkSilu(config: Settings): void {
-  const got = config.textIfAny("hidden_act");
+/** Checks the activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
+export function checkSilu(config: Settings, key = "hidden_act"): void {
+  const got = config.textIfAny(key);
   if (got !== "silu" && got !== "swish")
-    throw config.refused("unknownActivation", `expected hidden_act to be silu, the only supported value, got "${got}"`);
+    throw config.refused("unknownActivation", `expected ${key} to be silu, the only supported value, got "${got}"`);
 }
 
 /** Kimi Linear's delta attention, in the layers that `layer_types` lists. */
@@ -254,6 +254,7 @@ const kindOf = (config: Settings, index: number): string => (config.get("layer_t
 /** Nemotron-H's state space layers have Mamba 2's fields under other names. */
 export function nemotronStateSpace(config: Settings, index: number): StateSpaceDescription | undefined {
   if (kindOf(config, index) !== "linear_attention") return undefined;
+  checkSilu(config, "mamba_hidden_act");
   const [heads, width] = [config.whole("mamba_num_heads"), config.whole("mamba_head_dim")];
   const own = {
     num_heads: heads,
