@@ -11,7 +11,6 @@ import {
   denseFirst,
   ernieMoeFields,
   exaoneMoeFields,
-  heliumFields,
   hunyuanMoeLayer,
   hyperclovaFields,
   hyV3Fields,
@@ -22,6 +21,7 @@ import {
   miniCpm3Fields,
   minimaxFields,
   qwen2MoeFields,
+  squareFields,
 } from "./derived_fields.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
 import { falconH1StateSpace } from "./falcon_h1.ts";
@@ -274,7 +274,7 @@ export const architectures = tableOf({
     besideAttention: true,
     logitScale: "lm_head_multiplier",
   },
-  helium: { interleaved: true, biases: { output: false }, derived: heliumFields },
+  helium: { interleaved: true, biases: { output: false }, derived: squareFields },
   // Code World Model
   cwm: { windows: { every: 4, first: true }, rotation: cwmRotation },
   internlm3: { derived: internlm3Fields },
@@ -401,7 +401,7 @@ export const architectures = tableOf({
     derived: jambaFields,
     experts: {},
   },
-  bitnet: { innerNorms: true },
+  bitnet: { innerNorms: true, derived: squareFields },
   // GLM-5
   glm_moe_dsa: { latent: true, interleaved: true, parts: sparseParts, experts: { grouped: true } },
   // DeepSeek-V3.2

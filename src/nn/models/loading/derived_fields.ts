@@ -5,10 +5,10 @@ import type { Settings } from "./settings.ts";
 
 type Derived = Readonly<Record<string, unknown>>;
 
-/** Checks that Helium's output projection is square. Source: Hugging Face's `HeliumAttention`. */
-export function heliumFields(config: Settings): Derived {
+/** Checks that the output projection is square. Source: Hugging Face's `HeliumAttention` and `BitNetAttention`. */
+export function squareFields(config: Settings): Derived {
   const width = config.whole("hidden_size") / config.whole("num_attention_heads");
-  const got = config.whole("head_dim");
+  const got = config.wholeIfAny("head_dim") ?? width;
   if (got !== width) throw config.wrong("head_dim", `hidden_size / num_attention_heads, ${width}`, got);
   return {};
 }
