@@ -37,6 +37,32 @@ final class ForeignProgramTests: CheckerTestCase {
         XCTAssertEqual(y, [1260, 1260, 1260, 1260])
     }
 
+    /// The type of a variable as a template argument: it has no address space, but keeps references and constness.
+    func testTypesOfVariables() throws {
+        let declarations = """
+            template <int N> struct Number { static constant constexpr int value = N; };
+            template <typename A, int M> struct Tile { A a; int get() const { return A::value * M; } };
+            template <typename T> struct Holder { T value; T twice() const { return value + value; } };
+            template <typename T> T both(T a) { const T b = a; Holder<decltype(a)> h{b}; return h.twice(); }
+            template <typename T> struct is_pointer_to_device { enum { value = 0 }; };
+            template <typename T> struct is_pointer_to_device<device const T *> { enum { value = 1 }; };
+            """
+        let y = try results(
+            declarations,
+            """
+            constexpr auto n = Number<3>{};
+            constexpr Number<4> m{};
+            auto other = Number<5>{};
+            device const float *p = x + i;
+            float v = *p;
+            Tile<decltype(n), 2> t;
+            Tile<decltype(other), decltype(m)::value> u;
+            decltype(v) w = v + 1;
+            y[i] = t.get() + u.get() + both(w) + 100 * is_pointer_to_device<decltype(p)>::value;
+            """)
+        XCTAssertEqual(y, [130, 132, 134, 136])
+    }
+
     /// A temporary bound to `const thread T &`: for functions, methods and callable objects, with explicit and deduced
     /// types.
     func testTemporariesByReference() throws {

@@ -22,6 +22,7 @@ import { split } from "../../../ops/view/split.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Attend, AttentionCache } from "../../cache/cache.ts";
+import type { KeysAndValues } from "../../cache/store.ts";
 import { type LayerOptions, layerOptions, zeroParameter } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
@@ -30,8 +31,9 @@ import type { QuantizedLinear } from "../../quantized/linear.ts";
 import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import { projectedLayers } from "../../quantized/projected_layers.ts";
 import { chunkMask } from "./chunks.ts";
-import type { AttentionDescription } from "./description.ts";
+import type { AttentionDescription, RopeDescription } from "./description.ts";
 import { type HeadNorm, newHeadNorm } from "./head_norms.ts";
+import { Indexer, Selections, SparseAttention, withIndexKeys } from "./indexer.ts";
 import { LatentProjection } from "./latent.ts";
 import { isRelative, rotate, stepRotation } from "./rotation.ts";
 import type { SharedKeys } from "./shared_keys.ts";
@@ -56,6 +58,8 @@ export interface AttentionInputs {
   readonly bounds?: readonly number[] | undefined;
   /** @internal Keys and values that layers share. */
   readonly shared?: SharedKeys | undefined;
+  /** @internal The tokens that queries of sparse attention chose in earlier layers. */
+  readonly selections?: Selections | undefined;
   /** @internal The input of the layer besides x: [batch, tokens, inputWidth]. */
   readonly layerInput?: Tensor | undefined;
   /** @internal Whether the mask replaces causal attention: tokens may attend to later ones. Default false. */
@@ -71,6 +75,7 @@ export const attentionInputs = {
   rotation: named(anObject<RopeTables>("tables of cosines and sines")),
   bounds: named(listOf(someNumber, "a list of bounds")),
   shared: named(anObject<SharedKeys>("shared keys")),
+  selections: named(anObject<Selections>("selections")),
   layerInput: named(aTensor),
   isExact: named(flag, false),
 } as const;
@@ -111,6 +116,7 @@ export interface DecoderAttentionOptions extends LayerOptions {
  * | `queryKeyValue.weight` | replaces these if they are fused: rows of q, then of k, then of v |
  * | `queryNorm.weight`, `keyNorm.weight` | [headWidth], or the width of all heads; null without norms |
  * | `latent. …` | see {@link LatentProjection}; replaces the projections of q, k and v, which are null |
+ * | `indexer. …` | see {@link Indexer}; null without sparse attention, or if an earlier layer chooses the tokens |
  * | `sinks.weight` | [heads]; null without sinks |
  * | `gate.weight` | [heads · headWidth, width]; null without a gate |
  * | `innerNorm.weight` | [heads · headWidth]; null without this norm |
@@ -124,6 +130,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly queryNorm: HeadNorm | null;
   readonly keyNorm: HeadNorm | null;
   readonly latent: LatentProjection | null;
+  readonly indexer: Indexer | null;
   readonly sinks: Sinks | null;
   readonly gate: Linear | QuantizedLinear | LoraLinear | null;
   readonly innerNorm: RMSNorm | null;
@@ -151,9 +158,11 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     this.queryKeyValue = fused ? projection(heads + 2 * keyValueHeads) : null;
     this.queryNorm = norm(heads);
     this.keyNorm = reuses ? null : norm(keyValueHeads);
+    const { index, queryRank = 0 } = attention.latent ?? {};
+    this.indexer = index && !index.shared ? new Indexer(width, queryRank, index, layer) : null;
     this.sinks = attention.sinks ? new Sinks(heads, layer) : null;
     const valueWidth = attention.latent?.valueWidth ?? headWidth;
-    this.gate = attention.gated ? projection(heads) : null;
+    this.gate = attention.gated ? projection(heads, attention.gateBias) : null;
     const { innerNorm } = attention;
     this.innerNorm = innerNorm === undefined ? null : new RMSNorm(heads * valueWidth, { ...layer, eps: innerNorm });
     this.output = new Linear(heads * valueWidth, width, { ...layer, bias: outputBias, residual: true });
@@ -169,9 +178,10 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   private attend(x: Tensor, inputs: AttentionInputs): Tensor {
     const { cache, mask, positions: given, lengths: rowLengths, rotation, bounds, isExact } = readInputs([inputs]);
     const { scale, softcap, rope, temperature, alibi, chunk } = this.#description;
-    if (bounds && chunk !== undefined) checkChunks(bounds, chunk);
+    if (bounds && chunk !== undefined) checkSegments(bounds, chunk, "the model's attention chunk");
     if (this.#description.sharing?.stores === false) return this.attendToShared(x, inputs);
-    const [q, k, v] = this.project(x);
+    const narrowed = this.latent?.narrowed(x);
+    const [q, k, v] = this.project(x, narrowed);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]];
     const stepped = given || mask || rotation || bounds ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(this.finished(x, stepped));
@@ -183,21 +193,40 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
       return isAfter && norm ? norm.forward(turned) : turned;
     };
     const valueWidth = this.#description.latent?.valueWidth;
-    const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, this.valueNorm(), valueWidth) };
+    const own = { keys: rotated(k, this.keyNorm), values: this.split(v, this.valueNorm(), valueWidth) };
+    const turn = (heads: Tensor) => rotate(heads, this.indexRope(), positions, lengths);
+    const appended = this.indexer ? withIndexKeys(own, this.indexer.forward(x, turn)) : own;
     const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
     const options = { scale, softcap, alibi, cuSeqlens: bounds, dropout: this.activeDropout(), ...this.reach(isExact) };
     const shared = this.#description.sharing && inputs.shared;
     shared?.start(this.#description.sharing!.name);
+    const flash = (queries: Tensor, { keys, values }: KeysAndValues, mask: Tensor<"bool"> | undefined) =>
+      flashAttention(queries, keys, values, { ...options, sinks: this.sinks?.forward(queries), mask });
+    const queriesOf = this.indexer && (() => this.indexer!.queriesOf(x, narrowed!, turn));
+    const sparse = this.sparse(inputs, { own: queriesOf ?? undefined, causal: options.causal === true, flash });
     const attend: Attend = (queries, { keys, values }) => {
       shared?.add(this.#description.sharing!.name, { keys, values });
-      return flashAttention(queries, keys, values, {
-        ...options,
-        sinks: this.sinks?.forward(queries),
-        mask: this.chunked(lastOfMask(mask, keys), queries, keys, mask && given),
-      });
+      const reached = this.chunked(lastOfMask(mask, keys), queries, keys, mask && given);
+      return (sparse?.attend.bind(sparse) ?? flash)(queries, { keys, values }, reached);
     };
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(this.finished(x, reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1])));
+  }
+
+  /** Returns the sparse attention of the layer; undefined if it has none, or if each query attends to all tokens. */
+  private sparse(
+    { bounds, selections = new Selections() }: AttentionInputs,
+    options: Pick<ConstructorParameters<typeof SparseAttention>[0], "own" | "causal" | "flash">,
+  ): SparseAttention | undefined {
+    const { latent, keyValueHeads: heads } = this.#description;
+    if (!latent?.index) return undefined;
+    if (bounds) checkSegments(bounds, latent.index.count, "of which its sparse attention chooses tokens");
+    return new SparseAttention({ ...options, description: latent.index, heads, selections });
+  }
+
+  private indexRope(): RopeDescription | undefined {
+    const { rope, latent } = this.#description;
+    return rope && { ...rope, interleaved: latent!.index!.interleaved };
   }
 
   /** Attends to the keys and values that an earlier layer stored. The cache only counts the tokens. */
@@ -311,9 +340,9 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return temperature !== undefined && cache.position + count + (temperature.offset ?? 0) > temperature.length;
   }
 
-  private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
+  private project(x: Tensor, narrowed?: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
     const { query, key, value, queryKeyValue } = this;
-    if (this.latent) return this.latent.forward(x);
+    if (this.latent) return this.latent.forward(x, narrowed);
     if (this.#description.keysAsValues) {
       const [q, k] = [query!.forward(x), key!.forward(x)];
       return [q, k, k];
@@ -350,14 +379,14 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 }
 
-/** @throws {ArgumentError} `longSegment` if a row has several texts and one is longer than a chunk. */
-function checkChunks(bounds: readonly number[], chunk: number): void {
+/** @throws {ArgumentError} `longSegment` if a row has several texts and one is longer than `most` tokens. */
+function checkSegments(bounds: readonly number[], most: number, why: string): void {
   const longest = Math.max(...bounds.map((bound, at) => bound - (bounds[at - 1] ?? 0)));
-  if (longest <= chunk) return;
+  if (longest <= most) return;
   throw new ArgumentError(
     "Decoder",
     "longSegment",
-    `expected texts that share a row to have at most ${chunk} tokens, the model's attention chunk, got ${longest}`,
+    `expected texts that share a row to have at most ${most} tokens, ${why}, got ${longest}`,
   );
 }
 

@@ -27,6 +27,7 @@ import { type Place, placesOf } from "../loading/names.ts";
 import { AltUpBlock, Streams } from "./alt_up.ts";
 import { DecoderBlock, type DecoderBlockOptions, newNorm } from "./block.ts";
 import type { DecoderDescription } from "./description.ts";
+import { indexHeads, Selections } from "./indexer.ts";
 import { LayerInputs } from "./layer_inputs.ts";
 import { LongTexts, leastOf, type Recompute } from "./long_texts.ts";
 import { type ResidualStream, sumOf } from "./residual_stream.ts";
@@ -103,7 +104,8 @@ export class Decoder extends LanguageModel {
   get cacheElements(): number {
     return this.#description.layers.reduce((total, { attention: { keyValueHeads, headWidth, latent, sharing } }) => {
       if (sharing?.stores === false) return total;
-      return total + keyValueHeads * (headWidth + (latent?.valueWidth ?? headWidth));
+      const index = latent?.index?.shared === false ? indexHeads(latent.index.headWidth, headWidth) : 0;
+      return total + (keyValueHeads + index) * (headWidth + (latent?.valueWidth ?? headWidth));
     }, 0);
   }
 
@@ -160,9 +162,12 @@ export class Decoder extends LanguageModel {
   protected override throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
     const { layers } = this.#description;
     const isShared = layers.some(({ attention }) => attention.sharing);
-    if (inputs.isCheckpointed && (isShared || this.layerInputs)) throw notCheckpointed(this.#description.architecture);
+    const isIndexed = layers.some(({ attention }) => attention.latent?.index?.shared);
+    if (inputs.isCheckpointed && (isShared || isIndexed || this.layerInputs))
+      throw notCheckpointed(this.#description.architecture);
     using shared = isShared ? new SharedKeys() : undefined;
-    const blockInputs = { ...inputs.blockInputs, shared };
+    using selections = isIndexed ? new Selections() : undefined;
+    const blockInputs = { ...inputs.blockInputs, shared, selections };
     return super.throughBlocks(tokens, positions, { ...inputs, blockInputs });
   }
 

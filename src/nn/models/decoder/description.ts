@@ -167,6 +167,8 @@ export interface SelectiveStateDescription {
   readonly convolutionBias: boolean;
   /** The eps of RMSNorms of the step sizes' vector, of B and of C, as in Jamba. Default: no norms. */
   readonly normEps?: number | undefined;
+  /** Whether these norms have weights. Default true. */
+  readonly normWeights?: boolean | undefined;
 }
 
 /** Qwen3-Next's gated delta net. */
@@ -266,6 +268,8 @@ export interface AttentionDescription {
   readonly sharing?: { readonly name: string; readonly stores: boolean } | undefined;
   /** Whether the heads' results are multiplied by the sigmoid of another projection of the input. Default false. */
   readonly gated?: boolean | undefined;
+  /** Whether the projection of the gate has a bias. Default `queryKeyValueBias`. */
+  readonly gateBias?: boolean | undefined;
   /** The eps of an RMSNorm of the heads' results before the output projection, as in BitNet. Default: no norm. */
   readonly innerNorm?: number | undefined;
   /** Number of tokens that a token attends to, including itself; without causal masking, on each side. Default: all. */
@@ -302,6 +306,22 @@ export interface LatentDescription {
   readonly rotated: number;
   /** The size of each head of values. */
   readonly valueWidth: number;
+  /** Queries attend only to the tokens that an indexer chooses. Default: to all. */
+  readonly index?: IndexDescription | undefined;
+}
+
+/** The indexer of sparse attention, which chooses tokens for each query. */
+export interface IndexDescription {
+  /** The number of heads of the indexer's queries. */
+  readonly heads: number;
+  /** The size of each head of the indexer. */
+  readonly headWidth: number;
+  /** The maximum number of tokens that a query attends to. */
+  readonly count: number;
+  /** Whether rotated pairs of the indexer are adjacent elements. */
+  readonly interleaved: boolean;
+  /** Whether the layer has no indexer, and uses the choice of the layer before. */
+  readonly shared: boolean;
 }
 
 /**
@@ -423,6 +443,13 @@ export interface ExpertsDescription {
   readonly leastSum?: number | undefined;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;
+  /**
+   * SparseMixer's threshold θ. A chosen expert with the logit m has the weight exp(m) / Σ exp(l) over the experts that
+   * are not chosen yet and have (m − l) / max(|l|, m) ≤ θ. Default: weights are the probabilities.
+   *
+   * Source: L. Liu et al., "GRIN: gradient-informed MoE", 2024; Hugging Face's `sparsemixer`.
+   */
+  readonly mixerThreshold?: number | undefined;
   /** Whether the router has a bias. Default false. */
   readonly routerBias?: boolean | undefined;
   /** Whether the experts have biases, but for the one that computes every token. Default: as the feed-forward says. */

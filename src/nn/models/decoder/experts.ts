@@ -6,10 +6,11 @@ import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { zeros } from "../../../ops/creation/full.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
-import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { abs, add, mul, sub } from "../../../ops/elementwise/arithmetic.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
-import { eq } from "../../../ops/elementwise/comparison.ts";
+import { eq, gt } from "../../../ops/elementwise/comparison.ts";
 import { div } from "../../../ops/elementwise/division.ts";
+import { maximum } from "../../../ops/elementwise/extrema.ts";
 import { gather, indexSelect } from "../../../ops/indexing/gather.ts";
 import { maskedFill } from "../../../ops/indexing/masked_fill.ts";
 import { scatter } from "../../../ops/indexing/scatter.ts";
@@ -117,7 +118,8 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
 
   /** Chooses experts by the router's logits: their weights and indices, [rows, perToken]. */
   private choose(logits: Tensor): { readonly shares: Tensor; readonly indices: Tensor } {
-    const { perToken, normalized, epsilon = 0, leastSum, scores = "softmax" } = this.#description;
+    const { perToken, normalized, epsilon = 0, leastSum, scores = "softmax", mixerThreshold } = this.#description;
+    if (mixerThreshold !== undefined) return mixed(logits, perToken, mixerThreshold);
     const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : sigmoid(logits);
     const largest = topk(this.ranked(probabilities), perToken, { dim: -1 });
     const values = this.correction ? gather(probabilities, -1, largest.indices) : largest.values;
@@ -171,6 +173,20 @@ export class Experts extends Module<[x: Tensor, routed?: Tensor], Tensor> {
   override details(): string {
     return `${this.#description.perToken} of ${this.#description.count}`;
   }
+}
+
+/** Chooses experts by {@link ExpertsDescription.mixerThreshold}: one after the other, each among the remaining ones. */
+function mixed(logits: Tensor, perToken: number, threshold: number) {
+  const { indices, values } = topk(logits, perToken, { dim: -1 });
+  let remaining = logits;
+  const shares = Array.from({ length: perToken }, (_, turn) => {
+    const [best, index] = [narrow(values, 1, turn, 1), narrow(indices, 1, turn, 1)];
+    const far = gt(div(sub(best, logits), maximum(abs(logits), best)), threshold);
+    const share = gather(softmax(maskedFill(remaining, far, -Infinity), { dim: -1 }), -1, index);
+    remaining = scatter(remaining, 1, index as Tensor<"int64">, -Infinity);
+    return share;
+  });
+  return { shares: cat(shares, { dim: -1 }), indices };
 }
 
 /** Returns rows by index; a single row is a view. */

@@ -38,7 +38,7 @@ const EPS = 1e-6;
  * Source: DeepSeek-AI, "DeepSeek-V2: a strong, economical, and efficient mixture-of-experts language model", 2024,
  * section 2.1.
  */
-export class LatentProjection extends Module<[x: Tensor], Projected> {
+export class LatentProjection extends Module<[x: Tensor, narrowed?: Tensor], Projected> {
   readonly queryDown: Linear | QuantizedLinear | LoraLinear | null;
   readonly queryNorm: RMSNorm | null;
   readonly query: Linear | QuantizedLinear | LoraLinear;
@@ -61,18 +61,23 @@ export class LatentProjection extends Module<[x: Tensor], Projected> {
     this.keyValue = new Linear(rank, heads * (headWidth - rotated + valueWidth), { ...layer, bias: false });
   }
 
+  /** @param x [batch, tokens, width] @returns the latent vectors of queries [batch, tokens, queryRank], or x */
+  narrowed(x: Tensor): Tensor {
+    return this.queryDown ? this.queryNorm!.forward(this.queryDown.forward(x)) : x;
+  }
+
   /**
    * @param x [batch, tokens, width]
+   * @param narrowed the latent vectors of queries: see {@link narrowed}
    * @returns queries and keys [batch, tokens, heads · headWidth], values [batch, tokens, heads · valueWidth]
    */
-  override forward(x: Tensor): Projected {
+  override forward(x: Tensor, narrowed = this.narrowed(x)): Projected {
     const { heads, headWidth } = this.#description;
     const { rank, rotated, valueWidth } = this.#description.latent!;
     const still = headWidth - rotated;
     const joined = (parts: readonly Tensor[]) => reshape(cat(parts, { dim: -1 }), [...x.shape.slice(0, 2), -1]);
     const parted = (x: Tensor, sizes: readonly number[]) =>
       split(unflatten(x, 2, [heads, -1]), [...sizes], { dim: -1 });
-    const narrowed = this.queryDown ? this.queryNorm!.forward(this.queryDown.forward(x)) : x;
     const [queryStill, queryRotated] = parted(this.query.forward(narrowed), [still, rotated]);
     const [latent, shared] = split(this.keyValueDown.forward(x), [rank, rotated], { dim: -1 });
     const [keyStill, value] = parted(this.keyValue.forward(this.keyValueNorm.forward(latent)), [still, valueWidth]);

@@ -53,6 +53,8 @@ export interface EmbeddingsDescription {
   readonly positions?: PositionsDescription | undefined;
   /** The number of token types; 0: none. */
   readonly tokenTypes: number;
+  /** The number of types of tasks, of which every text has the first. Default: none. */
+  readonly taskTypes?: number | undefined;
   /** A projection to the size of hidden states, before or after the norm. Default: none. */
   readonly projection?: { readonly place: "before" | "after"; readonly bias: boolean } | undefined;
 }

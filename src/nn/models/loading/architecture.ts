@@ -29,7 +29,7 @@ interface BiasesRow {
   readonly queryKeyValue?: Bias;
   readonly output?: Bias;
   readonly feedForward?: Bias;
-  readonly head?: boolean;
+  readonly head?: Bias;
 }
 
 /** A mixture of experts. */
@@ -48,6 +48,8 @@ interface ExpertsRow {
   readonly sigmoid?: boolean;
   /** Llama 4's router: the sigmoid of an expert's logit multiplies its input. */
   readonly scalesInputs?: boolean;
+  /** Phi-3.5-MoE's router, SparseMixer. */
+  readonly sparseMixer?: boolean;
   /** Whether a bias is added to the softmax's probabilities for the choice of experts, but not for their weights. */
   readonly corrected?: boolean;
   /** Added to the sum of the chosen experts' probabilities, by which they are divided. Default 0. */
@@ -82,8 +84,11 @@ export interface Architecture {
   readonly recurrent?: (config: Settings, index: number) => RecurrentDescription | undefined;
   /** Whether the recurrent layer runs in parallel with attention, and both have factors, as in Falcon-H1. */
   readonly besideAttention?: boolean;
-  /** Whether a sigmoid gate multiplies the heads' results. */
-  readonly gatedHeads?: boolean;
+  /**
+   * Whether a sigmoid gate multiplies the heads' results. Its projection has the weight's rows after those of each
+   * head's queries, or with `"apart"` a separate weight without a bias. Default: no gate.
+   */
+  readonly gatedHeads?: true | "apart";
   /** The norm of queries and keys. */
   readonly queryKeyNorm?: NonNullable<AttentionDescription["queryKeyNorm"]>;
   /** The field that says whether there is such a norm. Default: there is one. */
@@ -94,9 +99,10 @@ export interface Architecture {
    */
   readonly biases?: BiasesRow;
   /**
-   * Whether queries, keys and values are one weight, and gate and up are another. `gateUp`: only gate and up are fused.
+   * Whether queries, keys and values are one weight, and gate and up are another. `gateUp` and `queryKeyValue`: only
+   * these are fused.
    */
-  readonly fused?: boolean | "gateUp";
+  readonly fused?: boolean | "gateUp" | "queryKeyValue";
   /** Whether the queries, the key and the value of each key head are rows next to each other in one weight. */
   readonly groupedHeads?: boolean;
   /** Returns the settings of one layer, if layers differ. */
@@ -130,8 +136,8 @@ export interface Architecture {
   readonly plain?: boolean;
   /** Whether positions have learned embeddings instead of rotations. */
   readonly learnedPositions?: boolean;
-  /** Whether embeddings are multiplied by √width. */
-  readonly scaledEmbeddings?: boolean;
+  /** Whether embeddings are multiplied by √width, always or as this field says. */
+  readonly scaledEmbeddings?: Bias;
   /**
    * Whether `embedding_multiplier`, `attention_multiplier` and `residual_multiplier` scale embeddings, scores, and
    * outputs of attention and feed-forward, and logits are divided by `logits_scaling`.
@@ -186,4 +192,6 @@ export interface Architecture {
   readonly alphaBase?: boolean;
   /** Whether LongRoPE is the only scaling; older files call it `su` or `yarn`. */
   readonly longRopeOnly?: boolean;
+  /** Whether LongRoPE's attention factor is `short_mscale`, which `long_mscale` must repeat. */
+  readonly mscales?: boolean;
 }

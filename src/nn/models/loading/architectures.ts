@@ -6,24 +6,28 @@
 import type { DecoderDescription } from "../decoder/description.ts";
 import type { Architecture } from "./architecture.ts";
 import {
+  afmoeFields,
+  dbrxFields,
   denseFirst,
   ernieMoeFields,
   exaoneMoeFields,
-  heliumFields,
   hunyuanMoeLayer,
   hyperclovaFields,
   hyV3Fields,
   internlm3Fields,
   lfm2MoeFields,
   llama4Fields,
+  mellumFields,
   miniCpm3Fields,
   minimaxFields,
   qwen2MoeFields,
+  squareFields,
 } from "./derived_fields.ts";
 import { falconFields, falconParallel } from "./falcon.ts";
 import { falconH1StateSpace } from "./falcon_h1.ts";
 import { gemma3nFields, gemma3nLayer, gemma3nParts, gemma4Fields, gemma4Layer, gemma4Parts } from "./gemma_next.ts";
 import {
+  bambaFields,
   deltaNet,
   deltaNetApart,
   hybridFields,
@@ -38,42 +42,8 @@ import {
   nemotronStateSpace,
   shortConvolution,
 } from "./recurrent.ts";
-
-/** Ministral 3's rotation. */
-const ministral3Rotation = {
-  rope_type: "yarn",
-  rope_theta: 1e6,
-  factor: 16,
-  original_max_position_embeddings: 16_384,
-  beta_fast: 32,
-  beta_slow: 1,
-  mscale: 1,
-  mscale_all_dim: 1,
-  llama_4_scaling_beta: 0.1,
-} as const;
-
-/** GPT-OSS's rotation. */
-const gptOssRotation = {
-  rope_type: "yarn",
-  factor: 32,
-  beta_fast: 32,
-  beta_slow: 1,
-  truncate: false,
-  original_max_position_embeddings: 4096,
-} as const;
-
-/** CWM's rotation. */
-const cwmRotation = {
-  rope_type: "llama3",
-  rope_theta: 1e6,
-  factor: 16,
-  low_freq_factor: 1,
-  high_freq_factor: 4,
-  original_max_position_embeddings: 8192,
-} as const;
-
-/** Apertus's rotation. */
-const apertusRotation = { ...cwmRotation, rope_theta: 12e6, factor: 8 } as const;
+import { apertusRotation, cwmRotation, gptOssRotation, ministral3Rotation } from "./rotations.ts";
+import { sparseParts } from "./sparse_attention.ts";
 
 /** Fields that all Gemma models share. */
 const gemma1 = { normsFromOne: true, activation: "geluTanh", scaledEmbeddings: true } as const;
@@ -304,7 +274,7 @@ export const architectures = tableOf({
     besideAttention: true,
     logitScale: "lm_head_multiplier",
   },
-  helium: { interleaved: true, biases: { output: false }, derived: heliumFields },
+  helium: { interleaved: true, biases: { output: false }, derived: squareFields },
   // Code World Model
   cwm: { windows: { every: 4, first: true }, rotation: cwmRotation },
   internlm3: { derived: internlm3Fields },
@@ -431,10 +401,62 @@ export const architectures = tableOf({
     derived: jambaFields,
     experts: {},
   },
-  bitnet: { innerNorms: true },
+  bitnet: { innerNorms: true, derived: squareFields },
   // GLM-5
-  glm_moe_dsa: { latent: true, interleaved: true, experts: { grouped: true } },
+  glm_moe_dsa: { latent: true, interleaved: true, parts: sparseParts, experts: { grouped: true } },
+  // DeepSeek-V3.2
+  deepseek_v32: { latent: true, interleaved: true, parts: sparseParts, experts: { grouped: true } },
   apertus: { plain: true, xielu: true, queryKeyNorm: "head", rotation: apertusRotation },
+  // Phi-3.5-MoE
+  phimoe: {
+    norm: { eps: "rms_norm_eps" },
+    windows: "all",
+    longRopeOnly: true,
+    mscales: true,
+    biases: { head: "lm_head_bias", feedForward: false },
+    experts: { sparseMixer: true },
+  },
+  dbrx: {
+    layersField: "n_layers",
+    norm: { eps: 1e-5, bias: false },
+    fused: "queryKeyValue",
+    clips: true,
+    biases: noBias,
+    derived: dbrxFields,
+    experts: {},
+  },
+  bamba: { partialRotation: 0.5, derived: bambaFields, recurrent: hybridStateSpace },
+  falcon_mamba: {},
+  persimmon: {
+    norm: { eps: "layer_norm_eps" },
+    plain: true,
+    groupedHeads: true,
+    queryKeyNorm: "headLayerNorm",
+    queryKeyNormField: "qk_layernorm",
+    partialRotation: 0.5,
+    biases: { queryKeyValue: true, output: true, feedForward: true },
+  },
+  // Arcee's Trinity
+  afmoe: {
+    norms: "both",
+    queryKeyNorm: "head",
+    gatedHeads: "apart",
+    scaledEmbeddings: "mup_enabled",
+    windows: { every: 4 },
+    unrotated: "unwindowed",
+    biases: { feedForward: false },
+    derived: afmoeFields,
+    experts: { sigmoid: true, normalized: true, epsilon: 1e-20 },
+  },
+  // JetBrains' Mellum 2
+  mellum: {
+    queryKeyNorm: "head",
+    windows: "all",
+    localBase: 10_000,
+    biases: { feedForward: false },
+    derived: mellumFields,
+    experts: {},
+  },
   // Nemotron-H, Nemotron Nano 2 and 3
   nemotron_h: {
     plain: true,

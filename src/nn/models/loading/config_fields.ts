@@ -50,7 +50,17 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   flex_olmo: localNames,
   hy_v3: localNames,
   glm_moe_dsa: { num_local_experts: "n_routed_experts", num_experts: "n_routed_experts" },
+  deepseek_v32: { num_local_experts: "n_routed_experts", num_experts: "n_routed_experts" },
   jamba: localNames,
+  phimoe: { num_experts: "num_local_experts" },
+  dbrx: {
+    num_attention_heads: "n_heads",
+    hidden_size: "d_model",
+    num_hidden_layers: "n_layers",
+    max_position_embeddings: "max_seq_len",
+  },
+  afmoe: localNames,
+  mellum: localNames,
   nemotron_h: {
     layers_block_type: "layer_types",
     num_local_experts: "n_routed_experts",
@@ -186,16 +196,23 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   hy_v3: ["enable_moe_fp32_combine"],
   solar_open: ["num_mtp_layers", "num_nextn_predict_layers"],
   gemma: ["hidden_activation"],
-  // the choice of tokens in texts longer than index_topk, which are not supported
-  glm_moe_dsa: words(
-    "head_dim index_head_dim index_n_heads indexer_types index_topk_pattern index_topk_freq layer_types " +
-      "index_skip_topk_offset num_mtp_layers num_nextn_predict_layers ep_size",
+  glm_moe_dsa: words("head_dim layer_types num_mtp_layers num_nextn_predict_layers ep_size"),
+  deepseek_v32: words(
+    "head_dim layer_types num_mtp_layers num_nextn_predict_layers aux_loss_alpha seq_aux ep_size rope_interleave",
   ),
   mamba: words(
     "time_step_scale time_step_min time_step_max time_step_init_scheme time_step_floor residual_in_fp32 " +
       "use_mambapy use_associative_scan intermediate_size d_inner d_model n_layer " +
       "fused_add_norm pad_vocab_size_multiple rms_norm ssm_cfg",
   ),
+  phimoe: ["input_jitter_noise"],
+  bamba: words("mamba_chunk_size num_logits_to_keep z_loss_coefficient layer_types"),
+  falcon_mamba: words(
+    "time_step_scale time_step_min time_step_max time_step_init_scheme time_step_floor residual_in_fp32 " +
+      "use_mambapy use_falcon_mambapy use_associative_scan intermediate_size",
+  ),
+  // multi-token prediction, and a key of older rotations, which the class ignores
+  mellum: words("mtp_layer_types mtp_mlp_layer_types partial_rotary_factor"),
   jamba: words(
     "use_mamba_kernels use_mambapy use_associative_scan num_logits_to_keep sliding_window " +
       "calc_logits_for_entire_prompt",
@@ -280,6 +297,7 @@ const onlyValuesOf: Readonly<Partial<Record<ArchitectureName, Fields>>> = {
   qwen3_5_moe_text: { attn_output_gate: true, mlp_only_layers: [] },
   deepseek_v3: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
   glm_moe_dsa: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
+  deepseek_v32: { scoring_func: "sigmoid", topk_method: "noaux_tc", moe_layer_freq: 1 },
 };
 
 /** The settings of rotary positions, for any type of scaling. `type` is the older name of `rope_type`. */

@@ -1,13 +1,14 @@
 /** Converts the fields of other configs to the fields of Llama's config. */
 import type { AttentionDescription } from "../decoder/description.ts";
+import { checkKeys, hasNoEffectAnywhere } from "./config_fields.ts";
 import type { Settings } from "./settings.ts";
 
 type Derived = Readonly<Record<string, unknown>>;
 
-/** Checks that Helium's output projection is square. Source: Hugging Face's `HeliumAttention`. */
-export function heliumFields(config: Settings): Derived {
+/** Checks that the output projection is square. Source: Hugging Face's `HeliumAttention` and `BitNetAttention`. */
+export function squareFields(config: Settings): Derived {
   const width = config.whole("hidden_size") / config.whole("num_attention_heads");
-  const got = config.whole("head_dim");
+  const got = config.wholeIfAny("head_dim") ?? width;
   if (got !== width) throw config.wrong("head_dim", `hidden_size / num_attention_heads, ${width}`, got);
   return {};
 }
@@ -147,6 +148,65 @@ export function hyperclovaFields(config: Settings): Derived {
   if (width % heads !== 0) throw config.wrong("hidden_size", `a multiple of num_attention_heads, ${heads}`, width);
   const headWidth = config.wholeIfAny("head_dim") ?? width / heads;
   return { attention_multiplier: config.numberIfAny("attention_multiplier") ?? headWidth ** -0.5 };
+}
+
+/** Trinity has other names for DeepSeek-V3's fields. */
+export const afmoeFields = (config: Settings): Derived => ({
+  n_shared_experts: config.whole("num_shared_experts", 0),
+  first_k_dense_replace: config.whole("num_dense_layers", 0),
+  routed_scaling_factor: config.number("route_scale"),
+  sliding_window_pattern: config.whole("global_attn_every_n_layers"),
+});
+
+/** Mellum 2 has at most one layer for multi-token prediction. Without `layer_types`, no layer has a window. */
+export function mellumFields(config: Settings): Derived {
+  const predicting = config.wholeIfAny("num_mtp_layers", 0) ?? 0;
+  if (predicting > 1) throw config.wrong("num_mtp_layers", "at most 1", predicting);
+  const types = config.get("layer_types") ?? Array(config.whole("num_hidden_layers")).fill("full_attention");
+  return { rope_theta: 500_000, layer_types: types };
+}
+
+/** The settings of DBRX in objects for attention and experts, and whether other keys of these objects are known. */
+const dbrxParts = {
+  attn_config: ["clip_qkv", "kv_n_heads", "rope_theta"],
+  ffn_config: [
+    ...["hidden_size", "ffn_act_fn", "ffn_hidden_size", "moe_num_experts", "moe_top_k", "moe_jitter_eps"],
+    ...["moe_loss_weight", "moe_normalize_expert_weights", "uniform_expert_assignment", "ff_n_layers"],
+  ],
+} as const;
+
+/** Returns DBRX's settings by Llama's names. Source: Hugging Face's `DbrxConfig`. */
+export function dbrxFields(config: Settings): Derived {
+  const [attention, experts] = (["attn_config", "ffn_config"] as const).map((name) => {
+    const own = config.inner(name) ?? config.with(new Map());
+    const known: readonly string[] = dbrxParts[name];
+    checkKeys(own, (key) => known.includes(key) || hasNoEffectAnywhere(key), `is not a setting of ${name} of dbrx`);
+    return own;
+  });
+  const [heads, width] = [config.whole("n_heads"), config.whole("d_model")];
+  if (width % heads !== 0) throw config.wrong("d_model (or hidden_size)", "a multiple of n_heads", width);
+  if (config.flag("tie_word_embeddings")) throw config.wrong("tie_word_embeddings", "false", true);
+  const power = experts.names.includes("moe_normalize_expert_weights")
+    ? experts.numberIfAny("moe_normalize_expert_weights")
+    : 1;
+  if (power !== undefined && power !== 1) throw experts.wrong("moe_normalize_expert_weights", "1 or null", power);
+  const theta = config.number("rope_theta");
+  return {
+    hidden_size: width,
+    num_hidden_layers: config.whole("n_layers"),
+    num_attention_heads: heads,
+    num_key_value_heads: attention.wholeIfAny("kv_n_heads") ?? 1,
+    max_position_embeddings: config.whole("max_seq_len"),
+    clip_qkv: attention.positiveIfAny("clip_qkv"),
+    // published files have the base of the rotation only here
+    rope_theta: theta === 10_000 ? (attention.positiveIfAny("rope_theta") ?? theta) : theta,
+    hidden_act: experts.inner("ffn_act_fn")?.textIfAny("name") ?? "silu",
+    moe_intermediate_size: experts.wholeIfAny("ffn_hidden_size") ?? 3584,
+    intermediate_size: 1, // every layer has experts
+    num_experts: experts.wholeIfAny("moe_num_experts") ?? 4,
+    num_experts_per_tok: experts.wholeIfAny("moe_top_k") ?? 1,
+    norm_topk_prob: power !== undefined,
+  };
 }
 
 /** Hunyuan 3 has other names for DeepSeek-V3's fields. */

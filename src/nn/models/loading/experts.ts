@@ -13,6 +13,10 @@ export function expertsOf(row: NonNullable<Architecture["experts"]>, config: Set
   if (perToken > count) throw config.wrong("num_experts_per_tok", `at most ${count}`, perToken);
   if (row.scalesInputs)
     return { count, perToken, normalized: false, scores: "sigmoid", scalesInputs: true, shared: besideOf(row, config) };
+  if (row.sparseMixer) {
+    if (count < 2) throw config.wrong(name!, "at least 2", count);
+    return { count, perToken: 2, normalized: false, mixerThreshold: 2 * config.number("router_jitter_noise") };
+  }
   if (row.limited) return { count, perToken, normalized: false, ...limitedOf(config, count) };
   const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
   const { routerBias, bias, epsilon, grouped, sigmoid, corrected } = row;

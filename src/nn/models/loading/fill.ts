@@ -121,7 +121,8 @@ function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "heads") return rowsOfHeads(read, change);
   if (change?.kind === "after") return narrow(read, 0, change.first, read.shape[0] - change.first);
   if (change?.kind !== "part") return read;
-  const item = part(read, change.index);
+  const { joined } = change;
+  const item = part(joined === undefined ? read : reshape(read, [joined, -1, ...read.shape.slice(1)]), change.index);
   const matrix = change.transposed && item.rank === 2 ? transpose(item, 0, 1) : item;
   return someRows(matrix, change);
 }

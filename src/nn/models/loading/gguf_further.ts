@@ -1,4 +1,4 @@
-/** GGUF files of BitNet, Apertus, GLM-5, Mamba, Jamba and Nemotron-H, as the fields of their configs. */
+/** GGUF files of BitNet, Apertus, GLM-5, Mamba, Jamba, Nemotron-H, Trinity and DBRX, as the fields of their configs. */
 import {
   anyHas,
   chosenCount,
@@ -95,6 +95,51 @@ const withBiases = (context: GgufContext): Fields => ({
   attention_bias: anyHas(context, "attn_q.bias"),
 });
 
+/** llama.cpp has the scale of embeddings and the places of windows as constants. */
+function afmoe(context: GgufContext): Fields {
+  const { settings } = context;
+  const chosen = experts(context);
+  return {
+    ...llama(context),
+    ...headWidth(settings),
+    num_experts: chosen["n_routed_experts"],
+    num_experts_per_tok: chosen["num_experts_per_tok"],
+    moe_intermediate_size: chosen["moe_intermediate_size"],
+    num_shared_experts: chosen["n_shared_experts"],
+    num_dense_layers: chosen["first_k_dense_replace"],
+    route_scale: chosen["routed_scaling_factor"],
+    sliding_window: settings.whole("attention.sliding_window"),
+    global_attn_every_n_layers: 4,
+    mup_enabled: true,
+  };
+}
+
+function dbrx(context: GgufContext): Fields {
+  const { settings } = context;
+  const sizes = common(context);
+  return {
+    vocab_size: sizes["vocab_size"],
+    d_model: sizes["hidden_size"],
+    n_layers: sizes["num_hidden_layers"],
+    max_seq_len: sizes["max_position_embeddings"],
+    tie_word_embeddings: sizes["tie_word_embeddings"],
+    n_heads: settings.whole("attention.head_count"),
+    attn_config: {
+      kv_n_heads: settings.whole("attention.head_count_kv"),
+      clip_qkv: settings.positiveIfAny("attention.clamp_kqv") ?? null,
+      rope_theta: settings.positive("rope.freq_base"),
+    },
+    ffn_config: {
+      ffn_hidden_size: settings.whole("feed_forward_length"),
+      moe_num_experts: expertCount(settings),
+      moe_top_k: chosenCount(settings),
+    },
+  };
+}
+
+/** Whether the file is of Falcon Mamba, a Mamba that normalizes parts of the selection. */
+const isFalcon = ({ settings }: GgufContext): boolean => settings.flag("ssm.dt_b_c_rms", false);
+
 /** Further architectures by llama.cpp's names. */
 export const ggufFurther: Readonly<Record<string, GgufConfig>> = {
   // llama.cpp has the activation of the first BitNet models
@@ -110,12 +155,20 @@ export const ggufFurther: Readonly<Record<string, GgufConfig>> = {
     name: "glm_moe_dsa",
     config(context) {
       const { rope_interleave: _, ...fields } = deepseek(context);
-      return { ...fields, index_topk: context.settings.whole("attention.indexer.top_k") };
+      const indexer = (key: string) => context.settings.whole(`attention.indexer.${key}`);
+      return {
+        ...fields,
+        index_topk: indexer("top_k"),
+        index_n_heads: indexer("head_count"),
+        index_head_dim: indexer("key_length"),
+        indexer_types: eachHas(context, "indexer.proj.weight").map((has) => (has ? "full" : "shared")),
+      };
     },
   },
   mamba: {
-    name: "mamba",
+    name: (context) => (isFalcon(context) ? "falcon_mamba" : "mamba"),
     config(context) {
+      const eps = context.settings.positive("attention.layer_norm_rms_epsilon");
       const { max_position_embeddings: _, ...sizes } = common(context);
       const { expand, state, rank, kernel, hasBias, hasConvolutionBias } = selective(context);
       return {
@@ -126,10 +179,13 @@ export const ggufFurther: Readonly<Record<string, GgufConfig>> = {
         conv_kernel: kernel,
         use_bias: hasBias,
         use_conv_bias: hasConvolutionBias,
-        layer_norm_epsilon: context.settings.positive("attention.layer_norm_rms_epsilon"),
+        layer_norm_epsilon: eps,
+        ...(isFalcon(context) && { mixer_rms_eps: eps }),
       };
     },
   },
+  afmoe: { name: "afmoe", config: afmoe },
+  dbrx: { name: "dbrx", config: dbrx },
   jamba: { name: "jamba", config: jamba },
   nemotron_h: { name: "nemotron_h", config: nemotron },
   nemotron_h_moe: { name: "nemotron_h", config: nemotron },

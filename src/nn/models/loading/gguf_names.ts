@@ -55,6 +55,10 @@ const latent = {
   "attention.latent.keyValueDown": "attn_kv_a_mqa",
   "attention.latent.keyValueNorm": "attn_kv_a_norm",
   "attention.latent.keyValue": "attn_kv_b",
+  "attention.indexer.query": "indexer.attn_q_b",
+  "attention.indexer.key": "indexer.attn_k",
+  "attention.indexer.keyNorm": "indexer.k_norm",
+  "attention.indexer.weights": "indexer.proj",
 } as const;
 
 const stateSpace = {
@@ -112,7 +116,7 @@ export const ggufParts = (name: ArchitectureName, layer: LayerDescription): Read
   ...inner,
   ...latent,
   "attention.latent.query": layer.attention.latent?.queryRank ? "attn_q_b" : "attn_q",
-  "attention.gate": "attn_q",
+  "attention.gate": name === "afmoe" ? "attn_gate" : "attn_q",
   ...(layer.recurrent && recurrent[layer.recurrent.kind]),
   ...(name === "qwen3_next" && { "mixer.strengths": "ssm_ba", "mixer.rates": "ssm_ba" }),
 });

@@ -20,7 +20,7 @@ import { llama4Attention } from "./derived_fields.ts";
 import { expertsOf, isSparse } from "./experts.ts";
 import { falconH1Attention, falconH1FeedForward } from "./falcon_h1.ts";
 import { kindsOfLayers, slides } from "./layer_types.ts";
-import { mamba, mamba2 } from "./recurrent.ts";
+import { falconMamba, mamba, mamba2 } from "./recurrent.ts";
 import { type RopeContext, ropeOf, stretched } from "./rope_settings.ts";
 import { Settings } from "./settings.ts";
 import { bloom, codegen, gpt2, gptBigCode, gptj, gptNeo, mpt, opt } from "./unrotated.ts";
@@ -143,6 +143,7 @@ const unlikeLlama: Readonly<Partial<Record<ArchitectureName, typeof gpt2>>> = {
   mpt,
   mamba,
   mamba2,
+  falcon_mamba: falconMamba,
   gptj,
   codegen,
 };
@@ -170,28 +171,24 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
     return row.parts?.(own, index, layer) ?? layer;
   });
   const isDynamic = ({ attention }: LayerDescription) => attention.rope?.scaling?.type === "dynamic";
-  // within the best `index_topk` tokens, GLM-5's sparse attention is attention to all tokens
-  const contextLength = Math.min(
-    stretched(config.whole("max_position_embeddings"), layers.find(isDynamic)?.attention.rope),
-    config.wholeIfAny("index_topk") ?? Infinity,
-  );
+  const dynamic = layers.find(isDynamic)?.attention.rope;
   return {
     architecture,
     vocabularySize: config.whole("vocab_size"),
     width,
-    contextLength,
+    contextLength: stretched(config.whole("max_position_embeddings"), dynamic),
     layers,
     tied: isTied(row, config),
     norm: normOf(row, config),
     embeddingScale:
       row.multipliers || row.besideAttention
         ? config.number("embedding_multiplier")
-        : row.scaledEmbeddings
+        : isSet(row.scaledEmbeddings, config)
           ? Math.sqrt(width)
           : undefined,
     ...(layers[0]?.layerInput && { layerInputs: layerInputsOf(layers[0].layerInput.width, config) }),
     ...(layers[0]?.altUp && { streams: layers[0].altUp }),
-    headBias: row.biases?.head,
+    headBias: isSet(row.biases?.head, config),
     logitScale: logitScaleOf(row, config),
     logitSoftcap: config.positiveIfAny("final_logit_softcapping"),
   };
@@ -205,7 +202,7 @@ const layerInputsOf = (width: number, config: Settings): DecoderDescription["lay
 /** Whether the head shares the embedding's weight. @throws {ArgumentError} if such a head has a bias. */
 function isTied({ biases }: Architecture, config: Settings): boolean {
   const tied = config.flag("tie_word_embeddings");
-  if (!tied || !biases?.head) return tied;
+  if (!tied || !isSet(biases?.head, config)) return tied;
   throw config.refused("tiedBias", "expected tie_word_embeddings to be false, since the head has a bias, got true");
 }
 
@@ -224,6 +221,10 @@ function logitScaleOf({ multipliers, logitScale }: Architecture, config: Setting
 function hasBias(bias: boolean | string | undefined, fallback: string, config: Settings): boolean {
   return typeof bias === "boolean" ? bias : config.flag(bias ?? fallback, false);
 }
+
+/** Whether a setting of a row is true, or the config's flag that it names. */
+const isSet = (setting: boolean | string | undefined, config: Settings): boolean | undefined =>
+  typeof setting === "string" ? config.flag(setting, false) : setting;
 
 function layerOf(row: Architecture, config: Settings, index: number): LayerDescription {
   const recurrent = row.recurrent?.(config, index);
@@ -325,10 +326,11 @@ function wholeOf(row: Architecture, config: Settings, index: number): AttentionD
     ...reachOf(config, window),
     queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
     outputBias: hasBias(row.biases?.output, "attention_bias", config),
-    fused: row.fused === true,
+    fused: row.fused === true || row.fused === "queryKeyValue",
     queryKeyNorm: queryKeyNormOf(row, config, headWidth),
     sinks: row.sinks,
-    gated: row.gatedHeads,
+    gated: row.gatedHeads !== undefined,
+    gateBias: row.gatedHeads === "apart" ? false : undefined,
     innerNorm: row.innerNorms ? config.positive("rms_norm_eps") : undefined,
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
@@ -454,7 +456,7 @@ function feedForwardOf(row: Architecture, config: Settings, index: number): Feed
     ? { alpha: config.number("swiglu_alpha"), limit: config.positive("swiglu_limit") }
     : undefined;
   const bias = hasBias(row.biases?.feedForward, "mlp_bias", config);
-  const fused = row.fused !== undefined && row.fused !== false;
+  const fused = row.fused === true || row.fused === "gateUp";
   const innerNorm = row.innerNorms ? config.positive("rms_norm_eps") : undefined;
   const base = { gated: !row.plain, activation, xielu, innerNorm, clamped, bias, fused } as const;
   const experts = row.experts && isSparse(config, index) ? expertsOf(row.experts, config) : undefined;

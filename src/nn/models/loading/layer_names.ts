@@ -88,6 +88,10 @@ export const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<TopNa
   lfm2_moe: { finalNorm: ["model.embedding_norm", "embedding_norm"] },
   gptj: { ...gptTop, positionEmbedding: [] },
   mamba: mambaTop,
+  falcon_mamba: mambaTop,
+  bamba: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
+  persimmon: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
+  dbrx: { tokenEmbedding: ["transformer.wte", "wte"], finalNorm: ["transformer.norm_f", "norm_f"] },
   jamba: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
   mamba2: mambaTop,
   nemotron_h: mambaTop,
@@ -107,6 +111,8 @@ export const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly s
   codegen: gptLayers,
   mpt: ["transformer.blocks.", "blocks."],
   mamba: ["backbone.layers.", "layers."],
+  falcon_mamba: ["backbone.layers.", "layers."],
+  dbrx: ["transformer.blocks.", "blocks."],
   mamba2: ["backbone.layers.", "layers."],
   nemotron_h: ["backbone.layers.", "layers.", "model.layers."],
 };
@@ -132,6 +138,10 @@ const latentAttention = {
   "attention.latent.keyValueDown": "self_attn.kv_a_proj_with_mqa",
   "attention.latent.keyValueNorm": "self_attn.kv_a_layernorm",
   "attention.latent.keyValue": "self_attn.kv_b_proj",
+  "attention.indexer.query": "self_attn.indexer.wq_b",
+  "attention.indexer.key": "self_attn.indexer.wk",
+  "attention.indexer.keyNorm": "self_attn.indexer.k_norm",
+  "attention.indexer.weights": "self_attn.indexer.weights_proj",
 } as const;
 
 /** Names of Mamba 2's parameters, which Qwen3-Next also uses. */
@@ -394,6 +404,41 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
     "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
   },
   mamba: { attentionNorm: "norm", ...within("mixer", selectiveNames) },
+  falcon_mamba: { attentionNorm: "norm", ...within("mixer", selectiveNames) },
+  bamba: {
+    ...within("mamba", { ...stateNames, "mixer.input": "in_proj" }),
+    feedForwardNorm: "pre_ff_layernorm",
+    ...projections("feedForward", "feed_forward"),
+  },
+  persimmon: {
+    ...within("self_attn", {
+      ...oneProjection("query_key_value"),
+      "attention.output": "dense",
+      "attention.queryNorm": "q_layernorm",
+      "attention.keyNorm": "k_layernorm",
+    }),
+    ...widened,
+  },
+  dbrx: {
+    ...within("norm_attn_norm", {
+      attentionNorm: "norm_1",
+      feedForwardNorm: "norm_2",
+      "attention.queryKeyValue": "attn.Wqkv",
+      "attention.output": "attn.out_proj",
+    }),
+    "feedForward.router": "ffn.router.layer",
+    "feedForward.experts.#.gate": "ffn.experts.mlp.w1",
+    "feedForward.experts.#.up": "ffn.experts.mlp.v1",
+    "feedForward.experts.#.down": "ffn.experts.mlp.w2",
+  },
+  afmoe: {
+    ...sharedExpert("mlp.shared_experts"),
+    "attention.gate": "self_attn.gate_proj",
+    feedForwardNorm: "pre_mlp_layernorm",
+    feedForwardPostNorm: "post_mlp_layernorm",
+    "feedForward.router": "mlp.router.gate",
+    "feedForward.correction": "mlp.expert",
+  },
   jamba: {
     ...within("mamba", selectiveNames),
     feedForwardNorm: "pre_ff_layernorm",
@@ -403,6 +448,7 @@ export const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<
   },
   bitnet: { "attention.innerNorm": "self_attn.attn_sub_norm", "feedForward.innerNorm": "mlp.ffn_sub_norm" },
   glm_moe_dsa: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  deepseek_v32: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
   apertus: {
     attentionNorm: "attention_layernorm",
     feedForwardNorm: "feedforward_layernorm",

@@ -11,7 +11,7 @@ export function slides(config: Settings, count: number, index: number): boolean 
   if (Array.isArray(types) && types.length === count && types.every(isKnown)) return kindsOfLayers[types[index]];
   throw config.wrong(
     "layer_types",
-    `a list of ${count} values, each ${Object.keys(kindsOfLayers).join(" or ")}`,
+    `a list of ${count} values (num_hidden_layers), each ${Object.keys(kindsOfLayers).join(" or ")}`,
     types,
   );
 }

@@ -25,6 +25,8 @@ export type Change =
   | {
       readonly kind: "part";
       readonly index: number;
+      /** The number of matrices, if their rows are joined in a tensor of two axes. */
+      readonly joined?: number;
       /** Whether the matrices are [inputs, outputs] in the checkpoint; not if they are quantized. Default false. */
       readonly transposed?: boolean;
       /** The parameter has every second row, from this one on. Default: all rows. */
@@ -117,6 +119,8 @@ function* pathsOf({ norms, parallel, attention, recurrent, feedForward }: LayerD
     if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
     yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
   } else if (attends) yield* projectionsOf(attention);
+  if (latent?.index?.shared === false)
+    yield* ["query", "key", "keyNorm", "weights"].map((part) => `attention.indexer.${part}`);
   if (attention.sinks) yield "attention.sinks";
   if (attends) yield* queryKeyNormsOf(attention);
   if (attention.innerNorm !== undefined) yield "attention.innerNorm";
@@ -169,7 +173,7 @@ function* queryKeyNormsOf(attention: LayerDescription["attention"]): Generator<s
 
 /** Whether checkpoints of a fused preset have separate projections. A GGUF file says whether it has fused ones. */
 const hasSeparateProjections = (name: ArchitectureName, style: Style): boolean =>
-  style !== "gguf" && rowOf(name).fused !== true && !rowOf(name).groupedHeads;
+  style !== "gguf" && ![true, "queryKeyValue"].includes(rowOf(name).fused!) && !rowOf(name).groupedHeads;
 
 /** The style of names in a file. */
 export type Style = "huggingFace" | "gguf";
@@ -255,7 +259,10 @@ function blockPlaces(
 
 const codegenParts = ["query", "value", "key"];
 
-/** Returns the rows of a projection in a tensor that stores, for each key head, its queries, then its key and value. */
+/**
+ * Returns the rows of a projection in a tensor that stores, for each key head, its queries, then its key and value; and
+ * of DBRX's experts, which a tensor joins.
+ */
 function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, path: string): Change | undefined {
   const part = /^attention\.(query|key|value|gate)$/.exec(path)?.[1];
   const isOfKeyHead = name === "qwen3_next" && style === "gguf" && /^mixer\.(strengths|rates)$/.test(path);
@@ -263,7 +270,11 @@ function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, 
     const count = layer.recurrent.valueHeads / layer.recurrent.keyHeads;
     return { kind: "heads", of: 2 * count, first: path.endsWith("rates") ? count : 0, count, headWidth: 1 };
   }
-  if (part !== undefined && layer.attention.gated && (part === "query" || part === "gate"))
+  const joined = name === "dbrx" && style !== "gguf" && layer.feedForward.experts;
+  const ofExpert = /^feedForward\.experts\.#\.(\w+)$/.exec(path)?.[1];
+  if (joined && ofExpert)
+    return { kind: "part", index: 0, joined: joined.count, ...(ofExpert === "down" && { transposed: true }) };
+  if (part !== undefined && rowOf(name).gatedHeads === true && (part === "query" || part === "gate"))
     return { kind: "heads", of: 2, first: part === "query" ? 0 : 1, count: 1, headWidth: layer.attention.headWidth };
   if (part === undefined || style === "gguf") return undefined;
   const { heads, keyValueHeads, headWidth } = layer.attention;
@@ -370,7 +381,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
     "feedForward.gateUp": "mlp.gate_up_proj",
     "feedForward.down": "mlp.down_proj",
     feedForwardPostNorm: "post_feedforward_layernorm",
-    ...(feedForward.experts && (name === "mixtral" ? mixtralExperts : qwenExperts)),
+    ...(feedForward.experts && (["mixtral", "phimoe"].includes(name) ? mixtralExperts : qwenExperts)),
     ...gemmaParts,
     ...further[name],
     ...(attention.latent && { "attention.latent.query": `self_attn.q_${attention.latent.queryRank ? "b_" : ""}proj` }),
@@ -427,6 +438,7 @@ const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string
   gpt_oss: "post_attention_norm",
   glm4_moe: "post_attention_norm",
   falcon: "attn_norm",
+  dbrx: "attn_output_norm",
   qwen3_next: "post_attention_norm",
   qwen3_5_text: "post_attention_norm",
   qwen3_5_moe_text: "post_attention_norm",

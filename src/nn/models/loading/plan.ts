@@ -63,7 +63,7 @@ const isIgnored = (name: string): boolean =>
     /\.attn\.(attention\.)?((masked_)?bias|causal_mask)$|\.rotary_emb\.inv_freq$/,
     /^rope_(freqs|factors_\w+)\.weight$/,
     /(vision|audio)_tower\.|multi_modal_projector\.|vision_model\.|^model\.visual\.|embed_(vision|audio)\./,
-    // multi-token prediction, and the choice of tokens in texts that are longer than GLM-5's context here
+    // multi-token prediction, and indexers of layers that use the choice of an earlier one
     /^mtp\.|\.indexer\./,
     // buffers of PyTorch's modules, and counts of a profiler
     /(^|\.)(position_ids|token_type_ids|inv_freq|(cos|sin)_cached|masked_bias|num_batches_tracked|total_(ops|params))$/,
@@ -170,8 +170,10 @@ function shapeAfter(shape: Shape, change: Change | undefined, wanted: Shape): Sh
     return Number.isInteger(groups) ? [groups * change.count * change.headWidth, ...shape.slice(1)] : undefined;
   }
   if (change?.kind !== "part") return shape;
-  if (change.index >= shape[0] || shape.length < 2) return undefined;
-  const [rows = 0, ...columns] = change.transposed && shape.length === 3 ? shape.slice(1).reverse() : shape.slice(1);
+  const stacked = change.joined === undefined ? shape : [change.joined, shape[0] / change.joined, ...shape.slice(1)];
+  if (change.index >= stacked[0] || stacked.length < 2) return undefined;
+  const matrix = stacked.slice(1);
+  const [rows = 0, ...columns] = change.transposed && stacked.length === 3 ? matrix.reverse() : matrix;
   return [change.alternate === undefined && change.half === undefined ? rows : rows / 2, ...columns];
 }
 
@@ -179,8 +181,7 @@ type Target = Pick<Step, "path" | "end" | "name" | "stored" | "change" | "shape"
 
 function stepOf(target: Target, module: Module, storing: Storing): Step {
   const { stored, change, shape } = target;
-  const parts = change?.kind === "part" ? stored.shape[0] : 1;
-  const size = stored.byteLength / parts;
+  const size = stored.byteLength / partsOf(target);
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
   const isPart =
@@ -214,11 +215,15 @@ function wantedOf(
     return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
-    /^tower\.|\.(router|sharedGate)$/.test(path) ||
+    /^tower\.|\.(router|sharedGate|indexer\.weights)$/.test(path) ||
     (module instanceof Embedding && !/(^|\.)(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]) ?? dtype;
 }
+
+/** The number of parameters that a tensor holds. */
+const partsOf = ({ stored, change }: Pick<Step, "stored" | "change">): number =>
+  change?.kind === "part" ? (change.joined ?? stored.shape[0]) : 1;
 
 const isRms = (module: Module): boolean => !("bias" in module);
 function bytesIn(format: DType | QuantizedFormat, count: number): number {
@@ -257,7 +262,7 @@ export function reportOf(
   availableBytes: number,
 ): MemoryReport {
   const sum = (value: (step: Step) => number) => steps.reduce((total, step) => total + value(step), 0);
-  const perPart = ({ stored, change }: Step) => stored.byteLength / (change?.kind === "part" ? stored.shape[0] : 1);
+  const perPart = (step: Step) => step.stored.byteLength / partsOf(step);
   const formats: Record<string, number> = {};
   for (const { becomes } of steps) {
     const name = isDType(becomes) ? becomes : formatName(becomes);

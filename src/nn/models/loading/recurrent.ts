@@ -74,11 +74,11 @@ export function deltaNetApart(config: Settings, index: number): DeltaNetDescript
   return description && { ...description, apart: true };
 }
 
-/** Returns the activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
-export function checkSilu(config: Settings): void {
-  const got = config.textIfAny("hidden_act");
+/** Checks the activation of convolutions and gates. @throws {ArgumentError} `unknownActivation` */
+export function checkSilu(config: Settings, key = "hidden_act"): void {
+  const got = config.textIfAny(key);
   if (got !== "silu" && got !== "swish")
-    throw config.refused("unknownActivation", `expected hidden_act to be silu, the only supported value, got "${got}"`);
+    throw config.refused("unknownActivation", `expected ${key} to be silu, the only supported value, got "${got}"`);
 }
 
 /** Kimi Linear's delta attention, in the layers that `layer_types` lists. */
@@ -206,6 +206,18 @@ export const hybridFields = (config: Settings): Readonly<Record<string, unknown>
     ? {}
     : { intermediate_size: config.whole("shared_intermediate_size") };
 
+/** Bamba's layers with attention are those in `attn_layer_indices`. */
+export function bambaFields(config: Settings): Readonly<Record<string, unknown>> {
+  const listed = config.get("attn_layer_indices") ?? [];
+  if (!(Array.isArray(listed) && listed.every(Number.isSafeInteger)))
+    throw config.wrong("attn_layer_indices", "a list of layer indices", listed);
+  const layers = Array.from({ length: config.whole("num_hidden_layers") }, (_, at) => at);
+  return {
+    layer_types: layers.map((at) => (listed.includes(at) ? "attention" : "mamba")),
+    partial_rotary_factor: null, // transformers replaces this key by 1 / 2
+  };
+}
+
 /** The kinds of Nemotron-H's blocks by their letters in published files, and by older names. */
 const nemotronKinds: Readonly<Record<string, string>> = {
   M: "linear_attention",
@@ -242,6 +254,7 @@ const kindOf = (config: Settings, index: number): string => (config.get("layer_t
 /** Nemotron-H's state space layers have Mamba 2's fields under other names. */
 export function nemotronStateSpace(config: Settings, index: number): StateSpaceDescription | undefined {
   if (kindOf(config, index) !== "linear_attention") return undefined;
+  checkSilu(config, "mamba_hidden_act");
   const [heads, width] = [config.whole("mamba_num_heads"), config.whole("mamba_head_dim")];
   const own = {
     num_heads: heads,
@@ -291,6 +304,14 @@ function recurrentModel(
 
 export const mamba2 = (config: Settings, count: number): DecoderDescription =>
   recurrentModel("mamba2", config, count, stateSpace(config));
+
+/** Falcon Mamba normalizes the parts of the selection, without weights. */
+export const falconMamba = (config: Settings, count: number): DecoderDescription =>
+  recurrentModel("falcon_mamba", config, count, {
+    ...selectiveState(config),
+    normEps: config.positive("mixer_rms_eps"),
+    normWeights: false,
+  });
 
 export const mamba = (config: Settings, count: number): DecoderDescription =>
   recurrentModel("mamba", config, count, selectiveState(config));

@@ -98,14 +98,22 @@ function longRope(rope: Settings, context: ScalingContext): Scaling {
   const original = originalOf(rope, context);
   const factor = rope.positiveIfAny("factor") ?? context.config.whole("max_position_embeddings") / original;
   const attentionFactor = factor <= 1 ? 1 : Math.sqrt(1 + Math.log(factor) / Math.log(original));
+  const mscale = context.row.mscales ? mscaleOf(rope) : undefined;
   const [short, long] = ["short_factor", "long_factor"].map((name) => factorsOf(rope, name, context.dim / 2));
   return {
     type: "longrope",
     short: short,
     long: long,
     originalContextLength: original,
-    attentionFactor: rope.positiveIfAny("attention_factor") ?? attentionFactor,
+    attentionFactor: mscale ?? rope.positiveIfAny("attention_factor") ?? attentionFactor,
   };
+}
+
+/** Phi-3.5-MoE's attention factor, the same for short and long texts. */
+function mscaleOf(rope: Settings): number {
+  const [short, long] = [rope.positive("short_mscale"), rope.positive("long_mscale")];
+  if (long !== short) throw rope.wrong("long_mscale", `equal to short_mscale, ${short}`, long);
+  return short;
 }
 
 function factorsOf(rope: Settings, name: string, pairs: number): number[] {
@@ -130,6 +138,7 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
         rotationKeys.has(key) ||
         (context.row.tempered && temperKeys.has(key)) === true ||
         (context.row.axes && axesKeys.has(key)) === true ||
+        (context.row.mscales && /^(short|long)_mscale$/.test(key)) === true ||
         (context.row.alphaBase && key === "alpha") === true,
       "is not a setting of rotary positions",
     );

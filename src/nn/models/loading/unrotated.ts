@@ -104,7 +104,11 @@ function kindsOf(config: Settings, count: number): unknown[] {
   const kinds = config.get("attention_layers") ?? repeated;
   const isKnown = (kind: unknown) => kind === "global" || kind === "local";
   if (Array.isArray(kinds) && kinds.length === count && kinds.every(isKnown)) return kinds;
-  throw config.wrong("attention_types", `kinds (global or local) of ${count} layers, such as [[["global"], 2]]`, types);
+  throw config.wrong(
+    "attention_types",
+    `kinds (global or local) of ${count} layers (num_layers), such as [[["global"], 2]]`,
+    types,
+  );
 }
 
 /** GPT-J: attention and MLP share one norm, and only a part of each head rotates, in adjacent pairs. */

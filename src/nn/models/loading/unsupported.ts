@@ -51,14 +51,9 @@ const alternatives: Readonly<Record<string, string>> = {
   owlv2: detectors,
   conditional_detr: detectors,
   deformable_detr: detectors,
-  falcon_mamba: recurrent,
-  bamba: recurrent,
   zamba2: recurrent,
   recurrent_gemma: recurrent,
   rwkv: recurrent,
-  phimoe: experts,
-  dbrx: experts,
-  afmoe: experts,
   jetmoe: experts,
 };
 

@@ -354,6 +354,15 @@ void join_subscripts(Rewriter &rewriter, uint32_t open) {
   }
 }
 
+// `decltype(name)` of a variable in the thread's memory: in the strict text the variable's type has an address space,
+// which a member of that type, or a variable elsewhere, can't have. In MSL it has none.
+void free_decltype(Rewriter &rewriter, uint32_t index) {
+  const TokenList &tokens = rewriter.tokens;
+  if (!tokens.is(index + 1, "(") || !tokens.is_identifier(index + 2) || !tokens.is(index + 3, ")")) return;
+  rewriter.strict().insert_before(index, "metal::mrt_unplaced<");
+  rewriter.strict().insert_after(index + 3, ">");
+}
+
 } // namespace
 
 // Recognizes `type name(…) __asm("air.…");`.
@@ -373,6 +382,9 @@ void rewrite_spellings(Rewriter &rewriter) {
   }
   for (const Declaration &declaration : rewriter.program.declarations) {
     if (declaration.kind != DeclarationKind::function || !declaration.parameters.exists()) continue;
+    for (uint32_t index = declaration.body.first; declaration.body.exists() && index + 3 < declaration.body.last;
+         index++)
+      if (tokens.is(index, "decltype")) free_decltype(rewriter, index);
     for (Range header : declaration.templates) count_in_int(rewriter, header, declaration.parameters);
     free_reference(rewriter, declaration);
     take_temporaries(rewriter, declaration);

@@ -72,12 +72,19 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   qwen3_5_text: ["hidden_act"],
   qwen3_5_moe_text: ["hidden_act"],
   granitemoehybrid: ["hidden_act"],
+  bamba: ["hidden_act"],
+  falcon_mamba: ["hidden_act", "rescale_prenorm_residual"],
+  // its class ignores this key of older files
+  mellum: ["rope_scaling"],
+  // other norms than the sum of the probabilities are not supported
+  dbrx: ["ffn_config"],
   falcon_h1: ["hidden_act"],
   kimi_linear: ["hidden_act"],
   hy_v3: ["mlp_bias"],
   nemotron_h: ["mamba_hidden_act", "moe_latent_size"],
   mamba: ["hidden_act", "rescale_prenorm_residual"],
   glm_moe_dsa: ["mlp_bias"],
+  deepseek_v32: ["mlp_bias"],
   jamba: ["hidden_act"],
   // with groups of unequal sizes, transformers mixes a token's experts with other tokens'
   exaone_moe: ["num_experts"],
@@ -90,6 +97,8 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
 /** Keys without an effect that are read in some architectures. */
 const readKeys: Readonly<Record<string, readonly string[]>> = {
   mpt: ["max_seq_len"],
+  dbrx: ["max_seq_len"],
+  phimoe: ["router_jitter_noise"],
   kimi_linear: ["model_max_length"],
 };
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../../../src/core/paths.ts";
-import { io, nn, noGrad, ones } from "../../../../src/index.ts";
+import { io, nn, noGrad, ones, tensor } from "../../../../src/index.ts";
 import { furtherGguf } from "../../../../src/nn/models/loading/gguf.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { errorOf, greedy } from "./oracle.ts";
@@ -58,9 +58,20 @@ test("blocks for multi-token prediction are ignored", async () => {
   expect(errorOf(logits, answers[`${at}.logits`])).toBeLessThan(1e-5);
 });
 
-test("a text longer than GLM-5's number of chosen tokens is rejected", async () => {
+test("in texts longer than GLM-5's number of chosen tokens, tokens attend to the chosen ones", async () => {
   const at = models.findIndex(({ arch }) => arch === "glm-dsa");
-  const { model } = await nn.loadModel(join(folder, `${at}.gguf`));
-  expect(model.contextLength).toBe(32); // attention.indexer.top_k; the config's context is 64
-  expect(() => model.forward(ones([1, 33], { dtype: "int32" }))).toThrow("32");
+  using file = io.openGguf(join(folder, `${at}.gguf`));
+  const whole = temporary.file("whole.gguf");
+  const metadata = { ...file.metadata, "glm-dsa.attention.indexer.top_k": { type: "uint32", value: 64 } as const };
+  await io.saveGguf(whole, file.tensors(), { metadata });
+  const text = tensor([Array.from({ length: 40 }, (_, position) => (position * 7) % 11)], { dtype: "int32" });
+  const [sparse, full] = await Promise.all(
+    [join(folder, `${at}.gguf`), whole].map(async (path) => {
+      const { model } = await nn.loadModel(path, { dtype: "float32" });
+      return noGrad(() => model.forward(text));
+    }),
+  );
+  const chosen = 32; // attention.indexer.top_k
+  expect(errorOf(sparse.narrow(1, 0, chosen), full.narrow(1, 0, chosen))).toBeLessThan(1e-6);
+  expect(errorOf(sparse.narrow(1, chosen + 1, 7), full.narrow(1, chosen + 1, 7))).toBeGreaterThan(1e-3);
 });

@@ -250,9 +250,9 @@ describe("the error names what is rejected:", () => {
   test.each<[string, object, string, string]>([
     [
       "llama",
-      { model_type: "falcon_mamba" },
+      { model_type: "zamba2" },
       "unknownArchitecture",
-      'model_type "falcon_mamba" is not supported; of recurrent language models mamba2',
+      'model_type "zamba2" is not supported; of recurrent language models mamba2',
     ],
     [
       "llama",

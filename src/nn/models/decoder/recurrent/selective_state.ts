@@ -3,11 +3,14 @@ import { tupleOf } from "../../../../core/tuples.ts";
 import { silu } from "../../../../ops/activation/silu.ts";
 import { softplus } from "../../../../ops/activation/softplus.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
+import { contiguous } from "../../../../ops/copy/copy.ts";
 import { zeros } from "../../../../ops/creation/full.ts";
+import { addcmul } from "../../../../ops/elementwise/addcmul.ts";
 import { add, mul, neg } from "../../../../ops/elementwise/arithmetic.ts";
 import { exp } from "../../../../ops/elementwise/exponential.ts";
-import { cat, stack } from "../../../../ops/join/cat.ts";
-import { sum } from "../../../../ops/reduction/sum.ts";
+import { cat } from "../../../../ops/join/cat.ts";
+import { matmul } from "../../../../ops/matmul/matmul.ts";
+import { transpose } from "../../../../ops/view/permute.ts";
 import { reshape } from "../../../../ops/view/reshape.ts";
 import { narrow, select } from "../../../../ops/view/slice.ts";
 import { split } from "../../../../ops/view/split.ts";
@@ -63,9 +66,10 @@ export class SelectiveState extends Module<[x: Tensor, inputs?: AttentionInputs]
 
   constructor(width: number, description: SelectiveStateDescription, options: LayerOptions) {
     super();
-    const { inner, stateSize, rank, kernel, bias, convolutionBias, normEps } = description;
+    const { inner, stateSize, rank, kernel, bias, convolutionBias, normEps, normWeights } = description;
     const layer = layerOptions(options);
-    const norm = (size: number) => (normEps === undefined ? null : new RMSNorm(size, { ...layer, eps: normEps }));
+    const normed = { ...layer, eps: normEps, elementwiseAffine: normWeights };
+    const norm = (size: number) => (normEps === undefined ? null : new RMSNorm(size, normed));
     this.#description = description;
     this.input = new Linear(width, 2 * inner, { ...layer, bias });
     this.convolution = new TokenConvolution(inner, kernel, { ...layer, bias: convolutionBias });
@@ -96,24 +100,27 @@ export class SelectiveState extends Module<[x: Tensor, inputs?: AttentionInputs]
     return this.output.forward(mul(toDType(skipped, x.dtype), silu(z)));
   }
 
-  /** Runs the recurrence token by token. The decays and inputs of {@link CHUNK} tokens are computed at once. */
+  /**
+   * Runs the recurrence token by token. The decays and inputs of {@link CHUNK} tokens are computed at once. The last
+   * axis of states is `inner`, which is long, so that step sizes and inputs broadcast along rows.
+   */
   private scan(x: Tensor, steps: Tensor, [b, c]: readonly [Tensor, Tensor], states: States): Tensor {
     const { inner, stateSize } = this.#description;
     const [batch, count] = tupleOf(x.shape, 3);
-    const rates = reshape(neg(exp(this.logDecay.forward())), [inner, stateSize]);
-    let state = states.read("state") ?? zeros([batch, inner, stateSize]);
+    const byElement = reshape(neg(exp(this.logDecay.forward())), [inner, stateSize]);
+    const rates = contiguous(transpose(byElement, 0, 1));
+    let state = states.read("state") ?? zeros([batch, stateSize, inner]);
     const found: Tensor[] = [];
     for (let first = 0; first < count; first += CHUNK) {
       const size = Math.min(CHUNK, count - first);
       const part = (all: Tensor) => narrow(all, 1, first, size);
-      const decays = exp(mul(unsqueeze(part(steps), -1), rates));
-      const added = mul(unsqueeze(mul(part(steps), part(x)), -1), unsqueeze(part(b), 2));
-      const all: Tensor[] = [];
+      const decays = exp(mul(unsqueeze(part(steps), 2), rates));
+      const added = mul(unsqueeze(part(b), -1), unsqueeze(mul(part(steps), part(x)), 2));
+      const outputs = unsqueeze(part(c), 2);
       for (let at = 0; at < size; at++) {
-        state = add(mul(state, select(decays, 1, at)), select(added, 1, at));
-        all.push(state);
+        state = addcmul(select(added, 1, at), state, select(decays, 1, at));
+        found.push(matmul(select(outputs, 1, at), state));
       }
-      found.push(sum(mul(stack(all, 1), unsqueeze(part(c), 2)), { dim: -1 }));
     }
     states.write("state", state);
     return found.length === 1 ? found[0] : cat(found, { dim: 1 });

@@ -15,8 +15,15 @@ export interface EncoderArchitecture {
   readonly noTokenTypes?: boolean;
   /** Whether the config may say that there are no token types. */
   readonly optionalTokenTypes?: boolean;
-  /** Whether norms are before attention and feed-forward, with one after the last block and none in the first. */
-  readonly normsBefore?: boolean;
+  /** Whether the config may say that texts have a type of task, of which only the first is used. */
+  readonly taskTypes?: boolean;
+  /** Whether there is no norm of embeddings. */
+  readonly noEmbeddingNorm?: boolean;
+  /**
+   * Whether norms are before attention and feed-forward, with one after the last block; the first block's attention has
+   * none, unless `everyBlock`.
+   */
+  readonly normsBefore?: true | "everyBlock";
   /** Whether attention has biases. Default true; `ifConfigured`: as `attention_bias` says. */
   readonly attentionBias?: false | "ifConfigured";
   /** Whether queries, keys and values are one weight. */
@@ -62,6 +69,12 @@ export const encoderArchitectures = {
   // XLM-RoBERTa, BGE-M3, multilingual E5
   "xlm-roberta": roberta,
   camembert: roberta,
+  "data2vec-text": roberta,
+  "roberta-prelayernorm": { ...roberta, normsBefore: "everyBlock" },
+  "xlm-roberta-xl": { ...roberta, normsBefore: "everyBlock", noEmbeddingNorm: true },
+  "megatron-bert": { normsBefore: "everyBlock", noEmbeddingNorm: true },
+  // ERNIE 1 to 3
+  ernie: { taskTypes: true },
   distilbert: { noTokenTypes: true, classifier: { activation: "relu" } },
   mpnet: { ...roberta, padding: 1, noTokenTypes: true, distances: "buckets" },
   albert: { factorized: "always", shared: true, masked: { narrow: true } },

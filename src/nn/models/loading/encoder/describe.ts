@@ -99,13 +99,14 @@ function describe(name: EncoderName, config: Settings): EncoderDescription {
     norm: { kind: "layerNorm", eps, bias: name === "modernbert" ? config.flag("norm_bias") : true },
     embeddings: {
       width: embeddingWidth(row, config, width),
-      norm: true,
+      norm: !row.noEmbeddingNorm,
       positions,
+      taskTypes: row.taskTypes && config.flag("use_task_id") ? config.whole("task_type_vocab_size") : undefined,
       tokenTypes: row.noTokenTypes ? 0 : config.whole("type_vocab_size", row.optionalTokenTypes ? 0 : 1),
       projection: projectionOf(row, config, width),
     },
     normPlace: row.normsBefore ? "before" : "after",
-    finalNorm: row.normsBefore === true,
+    finalNorm: row.normsBefore !== undefined,
     distances: distancesOf(row, config, sizes),
   };
 }
@@ -161,7 +162,7 @@ function layerOf(
   index: number,
 ): EncoderLayerDescription {
   return {
-    attentionNorm: !(row.normsBefore && index === 0),
+    attentionNorm: !(row.normsBefore === true && index === 0),
     attention: attentionOf(row, config, sizes, index),
     feedForward: feedForwardOf(name, row, config, sizes),
   };

@@ -21,6 +21,7 @@ const bertTop: Names = {
   "embeddings.token": "embeddings.word_embeddings",
   "embeddings.position": "embeddings.position_embeddings",
   "embeddings.tokenType": "embeddings.token_type_embeddings",
+  "embeddings.taskType": "embeddings.task_type_embeddings",
   "embeddings.norm": "embeddings.LayerNorm",
   "embeddings.projection": "embeddings_project",
 };
@@ -47,6 +48,7 @@ const lmHead = { dense: "lm_head.dense", norm: "lm_head.layer_norm", output: "lm
 const denseHead = { dense: "classifier.dense", output: "classifier.out_proj" } as const;
 const bertBlock = (index: number): string => `encoder.layer.${index}.`;
 
+const bertHeads = { ...tagAndAnswer, classify: pooler, fillMask: predictions("LayerNorm") } as const;
 const robertaHeads = { ...tagAndAnswer, classify: denseHead, fillMask: lmHead } as const;
 
 const bertLike = (prefix: string, heads: EncoderNames["heads"]): EncoderNames => ({
@@ -58,9 +60,9 @@ const bertLike = (prefix: string, heads: EncoderNames["heads"]): EncoderNames =>
 });
 
 const names: Readonly<Record<EncoderName, EncoderNames>> = {
-  bert: bertLike("bert", { ...tagAndAnswer, classify: pooler, fillMask: predictions("LayerNorm") }),
+  bert: bertLike("bert", bertHeads),
   jina_bert: {
-    ...bertLike("bert", { ...tagAndAnswer, classify: pooler, fillMask: predictions("LayerNorm") }),
+    ...bertLike("bert", bertHeads),
     layer: {
       ...bertLayer,
       "feedForward.gateUp": "mlp.gated_layers",
@@ -71,6 +73,23 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
   roberta: bertLike("roberta", robertaHeads),
   "xlm-roberta": bertLike("roberta", robertaHeads),
   camembert: bertLike("roberta", robertaHeads),
+  "data2vec-text": bertLike("data2vec_text", robertaHeads),
+  "roberta-prelayernorm": {
+    ...bertLike("roberta_prelayernorm", robertaHeads),
+    top: { ...bertTop, finalNorm: "LayerNorm" },
+    layer: { ...bertLayer, attentionNorm: "attention.LayerNorm", feedForwardNorm: "intermediate.LayerNorm" },
+  },
+  "xlm-roberta-xl": {
+    ...bertLike("roberta", robertaHeads),
+    top: { ...bertTop, finalNorm: "encoder.LayerNorm" },
+    layer: { ...bertLayer, attentionNorm: "attention.self_attn_layer_norm", feedForwardNorm: "LayerNorm" },
+  },
+  "megatron-bert": {
+    ...bertLike("bert", bertHeads),
+    top: { ...bertTop, finalNorm: "encoder.ln" },
+    layer: { ...bertLayer, attentionNorm: "attention.ln", feedForwardNorm: "ln" },
+  },
+  ernie: bertLike("ernie", bertHeads),
   electra: bertLike("electra", {
     ...tagAndAnswer,
     classify: denseHead,
@@ -276,6 +295,7 @@ function* topPaths({ embeddings, distances, finalNorm }: EncoderDescription): Ge
   yield "embeddings.token";
   if (embeddings.positions) yield "embeddings.position";
   if (embeddings.tokenTypes > 0) yield "embeddings.tokenType";
+  if (embeddings.taskTypes !== undefined) yield "embeddings.taskType";
   if (embeddings.norm) yield "embeddings.norm";
   if (embeddings.projection) yield "embeddings.projection";
   if (distances) yield "distanceEmbedding";

@@ -153,6 +153,14 @@ export const gptFields = rowsOf({
     use_parallel_residual: false,
     qk_layernorm: false,
   },
+  persimmon: {
+    ...headless,
+    ...sized("262144 4096 16384 36 64 - 16384 - - 10000"),
+    partial_rotary_factor: null,
+    hidden_act: "relu2",
+    layer_norm_eps: 1e-5,
+    qk_layernorm: true,
+  },
   starcoder2: {
     ...withoutNorm,
     ...sized("49152 3072 12288 30 24 2 4096"),

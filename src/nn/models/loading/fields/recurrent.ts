@@ -16,6 +16,20 @@ const qwenDelta = {
   full_attention_interval: 4,
 } as const satisfies Fields;
 
+const mamba = {
+  ...sized("50280 768 - 32"),
+  state_size: 16,
+  layer_norm_epsilon: 1e-5,
+  expand: 2,
+  conv_kernel: 4,
+  use_bias: false,
+  use_conv_bias: true,
+  hidden_act: "silu",
+  time_step_rank: "auto",
+  tie_word_embeddings: true,
+  is_causal: true,
+} as const satisfies Fields;
+
 export const recurrentFields = rowsOf({
   granitemoehybrid: {
     ...unheaded,
@@ -66,19 +80,8 @@ export const recurrentFields = rowsOf({
     norm_topk_prob: true,
     layer_types: null,
   },
-  mamba: {
-    ...sized("50280 768 - 32"),
-    state_size: 16,
-    layer_norm_epsilon: 1e-5,
-    expand: 2,
-    conv_kernel: 4,
-    use_bias: false,
-    use_conv_bias: true,
-    hidden_act: "silu",
-    time_step_rank: "auto",
-    tie_word_embeddings: true,
-    is_causal: true,
-  },
+  mamba,
+  falcon_mamba: { ...mamba, mixer_rms_eps: 1e-6 },
   mamba2: {
     ...sized("32768 4096 - 64 - - - 64"),
     num_heads: 128,
@@ -185,6 +188,22 @@ export const recurrentFields = rowsOf({
     mamba_dt_rank: "auto",
     mamba_conv_bias: true,
     mamba_proj_bias: false,
+  },
+  bamba: {
+    ...llama,
+    ...sized("128000 4096 14336 32 32 8 262144 - 1e-5"),
+    attention_bias: false,
+    mlp_bias: false,
+    attn_layer_indices: null,
+    mamba_n_heads: 128,
+    mamba_n_groups: 1,
+    mamba_d_state: 256,
+    mamba_d_head: "auto",
+    mamba_d_conv: 4,
+    mamba_expand: 2,
+    mamba_conv_bias: true,
+    mamba_proj_bias: false,
+    time_step_limit: null,
   },
   nemotron_h: {
     ...sized("131072 4096 21504 null 32 8 4096 128"),

@@ -148,6 +148,15 @@ template <typename T> struct remove_addrspace {
   typedef T type;
 };
 #ifdef MRT_STRICT
+// A type without the address space of the thread's memory: that of `decltype(variable)` in MSL.
+template <typename T> struct mrt_without_thread {
+  typedef T type;
+};
+template <typename T> struct mrt_without_thread<__private T> {
+  typedef T type;
+};
+template <typename T> using mrt_unplaced = typename mrt_without_thread<T>::type;
+
 template <typename T> struct remove_addrspace<__global T> {
   typedef T type;
 };
