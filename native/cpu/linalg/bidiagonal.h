@@ -19,7 +19,7 @@ struct Rows {
   double *row(int64_t i) const { return data + i * stride; }
 };
 
-// A reflection I − τ v vᵀ. v has as many elements as a row, and zeros before `first`.
+// A reflection I − τ v vᵀ. v has as many elements as a row: zeros, and 1 at `first`.
 struct Reflection {
   double *v;
   double tau;
@@ -45,8 +45,10 @@ inline double reflect(Reflection &reflection, int64_t count) {
   reflection.tau = 0;
   if (!(rest > no_squares)) return head;
   const double beta = -std::copysign(std::sqrt(head * head + rest), head);
-  v[reflection.first] = head - beta;
-  reflection.tau = 1 / (beta * (beta - head)); // 2 / vᵀv
+  for (int64_t j = reflection.first_vector(); j < count; j += lanes<double>)
+    store_vector<double>(load_vector(v + j) / (head - beta), v + j);
+  v[reflection.first] = 1;
+  reflection.tau = (beta - head) / beta;
   return beta;
 }
 
