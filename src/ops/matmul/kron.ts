@@ -29,7 +29,7 @@ export function kron(...values: unknown[]): Tensor {
   const [left, right] = [padded(a.shape, rank), padded(b.shape, rank)];
   const shape = left.map((size, axis) => size * right[axis]);
   return underName("kron", () => {
-    if (fusesKron(a, b)) return tidy(() => matrixKron(a, b, shape));
+    if (fusesKron(a, b)) return matrixKron(a, b, shape);
     const interleaved = 2 * rank <= MAX_RANK ? broadcastPairs(a, b, left, right) : permutedPairs(a, b, left, right);
     return reshape(interleaved, shape);
   });
