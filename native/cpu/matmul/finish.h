@@ -16,9 +16,19 @@ template <class S> inline const S *element_of(const Matrix &matrix, int64_t row,
   return reinterpret_cast<const S *>(matrix.data) + row * matrix.row_stride + column * matrix.column_stride;
 }
 
+// Rounds sums to float16 or bfloat16. The compiler rounds units in vectors, and would round a rest one by one, so the
+// last unit overlaps the one before it.
+template <class S> inline void narrow_units(const float *sums, S *out, int64_t count) {
+  constexpr int64_t unit = 16;
+  if (count < unit) return narrow(sums, out, count);
+  for (int64_t i = 0; i + unit <= count; i += unit) narrow(sums + i, out + i, unit);
+  if (count % unit != 0) narrow(sums + count - unit, out + count - unit, unit);
+}
+
 // Rounds each sum once to the dtype; integers wrap around.
 template <class S> inline void store_row(const Accumulator<S> *sums, S *out, int64_t count) {
-  if constexpr (std::is_same_v<Accumulator<S>, Compute<S>>) narrow(sums, out, count);
+  if constexpr (sizeof(S) == 2 && std::is_same_v<Accumulator<S>, float>) narrow_units(sums, out, count);
+  else if constexpr (std::is_same_v<Accumulator<S>, Compute<S>>) narrow(sums, out, count);
   else
     for (int64_t i = 0; i < count; i++) out[i] = static_cast<S>(sums[i]);
 }

@@ -236,8 +236,10 @@ private:
 template <class S> inline Matrix widened(const Matrix &matrix, int64_t rows, int64_t columns, Accumulator<S> *to) {
   if (matrix.column_stride != 1 && matrix.row_stride == 1)
     return widened<S>(matrix.transposed(), columns, rows, to).transposed();
-  for (int64_t i = 0; i < rows; i++)
-    load_row<Accumulator<S>>(element_of<S>(matrix, i, 0), matrix.column_stride, to + i * columns, columns);
+  const bool is_dense = matrix.column_stride == 1 && matrix.row_stride == columns;
+  const int64_t lines = is_dense ? 1 : rows, length = is_dense ? rows * columns : columns;
+  for (int64_t i = 0; i < lines; i++)
+    load_row<Accumulator<S>>(element_of<S>(matrix, i, 0), matrix.column_stride, to + i * length, length);
   return {reinterpret_cast<char *>(to), columns, 1};
 }
 
