@@ -107,48 +107,11 @@ template <class T> void sweep(const Tridiagonal<T> &t, int64_t l, int64_t m, T *
     p = s * q;
     d[i + 1] = g + p;
     g = c * q - b;
-    *pairs++ = c, *pairs++ = s;
+    if (pairs) *pairs++ = c, *pairs++ = s;
   }
   e[m] = 0;
   d[l] -= p;
   e[l] = g;
-}
-
-// As `sweep`, for values alone: with squares of the elements below the diagonal, no step takes a square root. Source: B.
-// Parlett, "The Symmetric Eigenvalue Problem", 1998, section 8.14 (the algorithm of Pal, Walker and Kahan).
-template <class T> void sweep_squares(T *d, T *squares, int64_t l, int64_t m) {
-  const T below = std::sqrt(squares[l]), ratio = (d[l + 1] - d[l]) / (2 * below);
-  const T length =
-      std::abs(ratio) > 1 / std::numeric_limits<T>::epsilon() ? std::abs(ratio) : std::sqrt(ratio * ratio + 1);
-  const T shift = d[l] - below / (ratio + std::copysign(length, ratio));
-  T c = 1, s = 0, gamma = d[m] - shift, p = gamma * gamma;
-  for (int64_t i = m - 1; i >= l; i--) {
-    const T square = squares[i], sum = p + square, before = c, last = gamma;
-    squares[i + 1] = s * sum;
-    c = p / sum, s = square / sum;
-    gamma = c * (d[i] - shift) - s * last;
-    d[i + 1] = last + (d[i] - gamma);
-    p = c == 0 ? before * square : gamma * gamma / c;
-  }
-  squares[m] = 0;
-  squares[l] = s * p;
-  d[l] = shift + gamma;
-}
-
-// Iterates until the matrix is diagonal, without rotations. Returns whether this converged.
-template <class T> bool iterate_squares(const Tridiagonal<T> &t, T negligible) {
-  const int64_t n = t.n;
-  int64_t left = 30 * n + 30;
-  T *squares = t.below;
-  for (int64_t i = 0; i < n; i++) squares[i] *= squares[i];
-  for (int64_t l = 0; l < n;) {
-    int64_t m = l;
-    while (m + 1 < n && squares[m] > negligible * negligible) m++;
-    if (m == l) l++;
-    else if (left-- == 0) return false;
-    else sweep_squares(t.diagonal, squares, l, m);
-  }
-  return true;
 }
 
 template <class T> Progress iterate(const Tridiagonal<T> &t, QlPosition &position, Rotations<T> *rotations) {
@@ -160,7 +123,6 @@ template <class T> Progress iterate(const Tridiagonal<T> &t, QlPosition &positio
   T norm = 0;
   for (int64_t i = 0; i < n; i++) norm = std::max(norm, std::abs(d[i]) + std::abs(e[i]));
   const T negligible = std::numeric_limits<T>::epsilon() * norm;
-  if (!rotations) return iterate_squares(t, negligible) ? Progress::done : Progress::failed;
   while (position.l < n) {
     const int64_t l = position.l;
     int64_t m = l;
@@ -170,6 +132,10 @@ template <class T> Progress iterate(const Tridiagonal<T> &t, QlPosition &positio
       continue;
     }
     if (position.iterations++ == most_iterations) return Progress::failed;
+    if (!rotations) {
+      sweep<T>(t, l, m, nullptr);
+      continue;
+    }
     sweep(t, l, m, rotations->pairs + 2 * rotations->count);
     rotations->sweeps[2 * rotations->sweep_count] = static_cast<T>(l);
     rotations->sweeps[2 * rotations->sweep_count + 1] = static_cast<T>(m);

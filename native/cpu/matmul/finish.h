@@ -16,13 +16,27 @@ template <class S> inline const S *element_of(const Matrix &matrix, int64_t row,
   return reinterpret_cast<const S *>(matrix.data) + row * matrix.row_stride + column * matrix.column_stride;
 }
 
-// Rounds sums to float16 or bfloat16. The compiler rounds units in vectors, and would round a rest one by one, so the
-// last unit overlaps the one before it.
+constexpr int64_t narrowed_unit = 16;
+
+// Rounds a unit of numbers. For bfloat16 it is written with vectors, since compilers unroll the loop of `store`.
+inline void narrow_unit(const float *sums, Float16 *out) { narrow(sums, out, narrowed_unit); }
+inline void narrow_unit(const float *sums, BFloat16 *out) {
+  typedef uint32_t Bits __attribute__((vector_size(4 * narrowed_unit)));
+  typedef uint16_t Halves __attribute__((vector_size(2 * narrowed_unit)));
+  Bits bits;
+  std::memcpy(&bits, sums, sizeof bits);
+  const Bits upper = bits >> 16, rounded = (bits + 0x7fff + (upper & 1)) >> 16;
+  const Bits chosen = (bits & 0x7fffffff) > 0x7f800000 ? upper | 0x40 : rounded;
+  const Halves halves = __builtin_convertvector(chosen, Halves);
+  std::memcpy(out, &halves, sizeof halves);
+}
+
+// Rounds sums to float16 or bfloat16. The last unit overlaps the one before it, since a rest would be rounded one by
+// one.
 template <class S> inline void narrow_units(const float *sums, S *out, int64_t count) {
-  constexpr int64_t unit = 16;
-  if (count < unit) return narrow(sums, out, count);
-  for (int64_t i = 0; i + unit <= count; i += unit) narrow(sums + i, out + i, unit);
-  if (count % unit != 0) narrow(sums + count - unit, out + count - unit, unit);
+  if (count < narrowed_unit) return narrow(sums, out, count);
+  for (int64_t i = 0; i + narrowed_unit <= count; i += narrowed_unit) narrow_unit(sums + i, out + i);
+  if (count % narrowed_unit != 0) narrow_unit(sums + count - narrowed_unit, out + count - narrowed_unit);
 }
 
 // Rounds each sum once to the dtype; integers wrap around.
