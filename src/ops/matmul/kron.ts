@@ -4,7 +4,6 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import { elementCount, MAX_RANK, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
