@@ -78,8 +78,7 @@ private:
 #pragma GCC unroll 8
       for (int row = 0; row < rows; row++)
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++)
-          store_vector<T>(sums[row][v], c + (first + row) * width_ + j + v * lanes<T>);
+        for (int v = 0; v < vectors; v++) store_vector<T>(sums[row][v], c + (first + row) * width_ + j + v * lanes<T>);
     }
   }
 

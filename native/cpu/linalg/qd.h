@@ -87,8 +87,8 @@ private:
     for (int64_t at = 0; at < removable; at++) last_[at] = at + count < removable ? last_[at + count] : 0;
   }
 
-  // Estimates the smallest value: if the last d is the smallest, by a Rayleigh quotient less its residual. The vector is
-  // that of the last row, whose elements have the squares 1, e/q, (e/q)(e/q), … from the end on.
+  // Estimates the smallest value: if the last d is the smallest, by a Rayleigh quotient less its residual. The squares
+  // of the vector's elements are 1, e/q, (e/q)(e/q), … from the end on.
   double bound() const {
     const double smallest = smallest_[0];
     if (!(smallest > 0)) return 0;

@@ -1,5 +1,5 @@
-// Loads a matrix for a singular value decomposition in float64, and stores its singular vectors. W is the matrix, or its
-// transpose if it is tall: it has at least as many columns as rows.
+// Loads a matrix for a singular value decomposition in float64, and stores its singular vectors. W is the matrix, or
+// its transpose if it is tall: it has at least as many columns as rows.
 #pragma once
 
 #include "../isa.h"
