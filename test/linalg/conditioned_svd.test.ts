@@ -46,3 +46,21 @@ for (const dtype of ["float32", "float64"] as const)
     }
     expect(CASES).toBeGreaterThan(0);
   });
+
+for (const dtype of ["float32", "float64"] as const)
+  test(`values of columns scaled in drawn orders have all digits, ${dtype}`, () => {
+    for (let number = 1; number <= 20; number++) {
+      const choose = new Chooser(number);
+      const size = 4 + choose.below(24);
+      const noise = families.random(size, size, 1 + choose.below(1 << 20));
+      const scales = Array.from({ length: size }, () => 2 ** -choose.below(60));
+      const a = inDType(
+        matrix(size, size, (i, j) => (noise.values[i * size + j] / size + Number(i === j)) * scales[j]),
+        dtype,
+      );
+      const exact = on("reference", true, () => valuesOf(a, "float64"));
+      const found = on("cpu", true, () => valuesOf(a, dtype));
+      for (const [at, value] of found.entries())
+        expect(Math.abs(value / exact[at] - 1)).toBeLessThan(200 * epsilonOf[dtype]);
+    }
+  });
