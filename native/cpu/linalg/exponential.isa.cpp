@@ -1,5 +1,8 @@
 #include "exponential.h"
 
+#include "../matmul/simd.h"
+
+#include <algorithm>
 #include <cstring>
 
 namespace orchard::ORCHARD_ISA {
@@ -49,17 +52,33 @@ public:
   }
 
 private:
-  static constexpr int rows_together = 4;
+  // The sums of a block of rows, and a vector of b for each of its vectors of columns, stay in registers.
+#if defined(__AVX512F__) || defined(__aarch64__)
+  static constexpr int registers_of_sums = 16;
+#else
+  static constexpr int registers_of_sums = 8;
+#endif
+  static constexpr int vectors = exponential_unit / lanes<T>;
+  static constexpr int rows_together = std::clamp(registers_of_sums / vectors, 1, 8);
 
   template <int rows> void multiply_rows(const T *a, const T *b, T *c, int64_t first) const {
     for (int64_t j = 0; j < width_; j += exponential_unit) {
-      T sums[rows][exponential_unit] = {};
-      for (int64_t k = 0; k < n_; k++)
+      Vector<T> sums[rows][vectors] = {};
+      for (int64_t k = 0; k < n_; k++) {
+        Vector<T> columns[vectors];
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) columns[v] = load_vector(b + k * width_ + j + v * lanes<T>);
+#pragma GCC unroll 8
         for (int row = 0; row < rows; row++) {
           const T factor = a[(first + row) * width_ + k];
-          for (int lane = 0; lane < exponential_unit; lane++) sums[row][lane] += factor * b[k * width_ + j + lane];
+#pragma GCC unroll 8
+          for (int v = 0; v < vectors; v++) sums[row][v] = multiply_add<T>(columns[v], factor, sums[row][v]);
         }
-      for (int row = 0; row < rows; row++) std::memcpy(c + (first + row) * width_ + j, sums[row], sizeof sums[row]);
+      }
+#pragma GCC unroll 8
+      for (int row = 0; row < rows; row++)
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; v++) store_vector<T>(sums[row][v], c + (first + row) * width_ + j + v * lanes<T>);
     }
   }
 

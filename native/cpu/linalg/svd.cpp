@@ -12,11 +12,20 @@ template <class T> int64_t operations_of(const SvdBatch<T> &batch) {
   return 4 * small * small * batch.large() + 40 * small * small * small;
 }
 
+template <class T> int64_t scratch_of(const SvdBatch<T> &batch) {
+  const int64_t vectors = !batch.u ? 0 : batch.full ? batch.large() : batch.small();
+  return std::max(svd_scratch(batch.rows, batch.columns), svd_bidiagonal_scratch(batch.rows, batch.columns, vectors));
+}
+
+template <class T> void factorize_one(const SvdBatch<T> &batch, int64_t at, double *scratch) {
+  const SvdProblem<T> problem = batch.problem(at, scratch);
+  const SvdInfo found = svd_bidiagonal_kernels().of<T>().factorize(problem);
+  batch.finish(at, found == svd_left ? svd_kernels().of<T>().factorize(problem) : found);
+}
+
 template <class T> void factorize_all(const SvdBatch<T> &batch) {
-  const int64_t numbers = svd_scratch(batch.rows, batch.columns);
-  for_each_matrix<double>(batch.count, operations_of(batch), numbers, [&](int64_t at, double *scratch) {
-    batch.finish(at, svd_kernels().of<T>().factorize(batch.problem(at, scratch)));
-  });
+  for_each_matrix<double>(batch.count, operations_of(batch), scratch_of(batch),
+                          [&](int64_t at, double *scratch) { factorize_one(batch, at, scratch); });
 }
 
 using namespace tuning::svd;

@@ -8,8 +8,7 @@
 
 namespace orchard {
 
-// The outcome for a matrix. With `svd_left`, the kernel for lanes skipped the matrix, and the kernel for one matrix
-// computes it.
+// The outcome for a matrix. With `svd_left`, a fast kernel left the matrix to the accurate one.
 enum SvdInfo : int32_t { svd_left = -1, svd_done = 0, svd_not_finite = 1, svd_not_converged = 2 };
 
 // U, Σ and Vᵀ of a matrix of rows x columns. U and Vᵀ are null if only singular values are computed, and square if
@@ -70,11 +69,27 @@ inline int64_t svd_scratch(int64_t rows, int64_t columns) {
   return small * large + 3 * small * small + 6 * small + large;
 }
 
+// Returns the size of the scratch memory of a bidiagonal factorization that computes `count` vectors of the long side.
+inline int64_t svd_bidiagonal_scratch(int64_t rows, int64_t columns, int64_t count) {
+  constexpr int64_t line = 8;
+  const int64_t small = std::min(rows, columns), large = std::max(rows, columns);
+  const int64_t padded_small = (small + line - 1) / line * line, padded_large = (large + line - 1) / line * line;
+  return (2 * small + count) * padded_large + 2 * small * padded_small + 9 * small;
+}
+
+// Rotates rows, which keeps the digits of small singular values.
 template <class T> struct SvdKernel {
   SvdInfo (*factorize)(const SvdProblem<T> &problem);
 };
 
 using SvdKernels = OfReals<SvdKernel>;
+
+// Reduces the matrix to bidiagonal form. Returns `svd_left` if small singular values may lose digits.
+template <class T> struct SvdBidiagonalKernel {
+  SvdInfo (*factorize)(const SvdProblem<T> &problem);
+};
+
+using SvdBidiagonalKernels = OfReals<SvdBidiagonalKernel>;
 
 template <class T> struct SvdLanesKernel {
   // Factors `count` square matrices of the batch from `first` on. Leaves out matrices that are not finite, or whose
@@ -91,4 +106,5 @@ inline int64_t svd_lanes_scratch(int64_t n) { return 4 * n * n + 2 * n; }
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(SvdKernels, svd_kernels)
+ORCHARD_ISA_TABLE(SvdBidiagonalKernels, svd_bidiagonal_kernels)
 ORCHARD_ISA_TABLE(SvdLanesKernels, svd_lanes_kernels)

@@ -6,12 +6,10 @@
 //   Wᵀ P = Q R         reflections; the columns of Wᵀ are the rows of W, whose elements are adjacent
 //   G R = Σ Z          G: rotations of the rows of R until they are orthogonal; Z: those rows, normalized
 //   W = (P Zᵀ) Σ (G Qᵀ)
-#include "svd.h"
-
+#include "svd_scale.h"
 #include "vectors.h"
 
 #include <cfloat>
-#include <cmath>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
@@ -174,46 +172,6 @@ void normalize_vectors(const Workspace &space) {
   }
 }
 
-// Computes the exponent of the power of two by which the largest element must be divided to be in [1, 2). Returns
-// whether all elements are finite.
-template <class T> bool exponent_of(const T *a, int64_t count, int &exponent) {
-  T largest = 0, sum = 0;
-  for (int64_t i = 0; i < count; i++) {
-    T size = std::abs(a[i]);
-    largest = size > largest ? size : largest;
-    sum += a[i] - a[i]; // NaN if not finite
-  }
-  exponent = largest > 0 ? std::ilogb(largest) : 0;
-  return sum == 0;
-}
-
-template <class T> void load(const SvdProblem<T> &problem, const Workspace &space, int exponent) {
-  // Scales by two factors, since a single factor may overflow.
-  const double first = std::ldexp(1.0, -exponent / 2), second = std::ldexp(1.0, -(exponent - exponent / 2));
-  const int64_t small = space.small, large = space.large;
-  if (problem.is_tall()) {
-    for (int64_t i = 0; i < large; i++)
-      for (int64_t j = 0; j < small; j++) space.w[j * large + i] = double(problem.a[i * small + j]) * first * second;
-  } else {
-    for (int64_t at = 0; at < small * large; at++) space.w[at] = double(problem.a[at]) * first * second;
-  }
-}
-
-// Returns -1 if the element with the largest absolute value, the first of equal ones, is negative; else 1.
-template <class T> double sign_of(const double *x, int64_t count) {
-  T largest = 0;
-  double sign = 1;
-  for (int64_t i = 0; i < count; i++) {
-    T size = T(std::abs(x[i]));
-    if (size > largest) largest = size, sign = std::copysign(1.0, x[i]);
-  }
-  return sign;
-}
-
-template <class T> void store_column(const double *x, double sign, T *to, int64_t count, int64_t stride) {
-  for (int64_t i = 0; i < count; i++) to[i * stride] = T(sign * x[i]) + T(0); // no -0
-}
-
 // Stores the singular vectors pair by pair: x is the vector of W's rows, y the vector of its columns.
 template <class T> void store_vectors(const SvdProblem<T> &problem, const Workspace &space) {
   const int64_t small = space.small, large = space.large, count = problem.full ? large : small;
@@ -225,14 +183,7 @@ template <class T> void store_vectors(const SvdProblem<T> &problem, const Worksp
     apply_reflections(space.w, space.taus, small, large, space.y);
     if (is_pair)
       for (int64_t j = 0; j < small; j++) space.x[int64_t(space.pivots[j])] = space.r[at * small + j];
-    double sign = problem.is_tall() || !is_pair ? sign_of<T>(space.y, large) : sign_of<T>(space.x, small);
-    if (problem.is_tall()) {
-      store_column(space.y, sign, problem.u + at, large, count);
-      if (is_pair) store_column(space.x, sign, problem.vh + at * small, small, 1);
-    } else {
-      store_column(space.y, sign, problem.vh + at * large, large, 1);
-      if (is_pair) store_column(space.x, sign, problem.u + at, small, small);
-    }
+    store_pair(problem, is_pair ? space.x : nullptr, space.y, at);
   }
 }
 
@@ -252,7 +203,7 @@ template <class T> SvdInfo factorize(const SvdProblem<T> &problem) {
   int exponent;
   if (!exponent_of(problem.a, count, exponent)) return svd_not_finite;
   const Workspace space(problem.scratch, problem.rows, problem.columns);
-  load(problem, space, exponent);
+  load_rows(problem, space.w, space.large, exponent);
   pivoted_qr(space);
   for (int64_t i = 0; i < small; i++)
     for (int64_t j = 0; j < small; j++) {

@@ -16,9 +16,33 @@ template <class S> inline const S *element_of(const Matrix &matrix, int64_t row,
   return reinterpret_cast<const S *>(matrix.data) + row * matrix.row_stride + column * matrix.column_stride;
 }
 
+constexpr int64_t narrowed_unit = 16;
+
+// Rounds a unit of numbers. For bfloat16 it is written with vectors, since compilers unroll the loop of `store`.
+inline void narrow_unit(const float *sums, Float16 *out) { narrow(sums, out, narrowed_unit); }
+inline void narrow_unit(const float *sums, BFloat16 *out) {
+  typedef uint32_t Bits __attribute__((vector_size(4 * narrowed_unit)));
+  typedef uint16_t Halves __attribute__((vector_size(2 * narrowed_unit)));
+  Bits bits;
+  std::memcpy(&bits, sums, sizeof bits);
+  const Bits upper = bits >> 16, rounded = (bits + 0x7fff + (upper & 1)) >> 16;
+  const Bits chosen = (bits & 0x7fffffff) > 0x7f800000 ? upper | 0x40 : rounded;
+  const Halves halves = __builtin_convertvector(chosen, Halves);
+  std::memcpy(out, &halves, sizeof halves);
+}
+
+// Rounds sums to float16 or bfloat16. The last unit overlaps the one before it, since a rest would be rounded one by
+// one.
+template <class S> inline void narrow_units(const float *sums, S *out, int64_t count) {
+  if (count < narrowed_unit) return narrow(sums, out, count);
+  for (int64_t i = 0; i + narrowed_unit <= count; i += narrowed_unit) narrow_unit(sums + i, out + i);
+  if (count % narrowed_unit != 0) narrow_unit(sums + count - narrowed_unit, out + count - narrowed_unit);
+}
+
 // Rounds each sum once to the dtype; integers wrap around.
 template <class S> inline void store_row(const Accumulator<S> *sums, S *out, int64_t count) {
-  if constexpr (std::is_same_v<Accumulator<S>, Compute<S>>) narrow(sums, out, count);
+  if constexpr (sizeof(S) == 2 && std::is_same_v<Accumulator<S>, float>) narrow_units(sums, out, count);
+  else if constexpr (std::is_same_v<Accumulator<S>, Compute<S>>) narrow(sums, out, count);
   else
     for (int64_t i = 0; i < count; i++) out[i] = static_cast<S>(sums[i]);
 }

@@ -17,6 +17,7 @@
 #include "few_rows.h"
 #include "finish.h"
 #include "grid.h"
+#include "outer.h"
 #include "pack.h"
 #include "small.h"
 #include "split.h"
@@ -281,10 +282,10 @@ private:
 template <class S> void multiply_whole(const MatrixProduct &product) {
   if constexpr (!std::is_integral_v<S>)
     if (product.m <= tile_rows && is_for_dots(product)) return multiply_dots<S>(product);
-  if constexpr (std::is_floating_point_v<S>) {
+  if constexpr (std::is_floating_point_v<S>)
     if (is_for_few_dots<S>(product)) return multiply_dots<S>(product);
-    if (multiply_if_small<S>(product)) return;
-  }
+  if constexpr (!std::is_integral_v<S>)
+    if (multiply_if_outer<S>(product) || multiply_if_small<S>(product)) return;
   Multiplication<S>(product).run();
 }
 

@@ -1,4 +1,5 @@
-// Products with few or short sums, and narrow products. They allocate no memory, and read b in place where possible.
+// Products with few or short sums, and narrow products. They read b in place where possible. Operands of float16 and
+// bfloat16 are first converted to float32; others take no memory.
 //
 //   for each panel of columns, in parallel if there is enough work:
 //     pack b's columns to the stack, unless they are read in place
@@ -12,6 +13,7 @@
 #include "../parallel.h"
 #include "finish.h"
 #include "grid.h"
+#include "small_scratch.h"
 #include "some_lanes.h"
 #include "tile.h"
 #include "tuning.h"
@@ -98,16 +100,20 @@ constexpr std::array<SmallKernelsOfHeight<T>, sizeof...(row)> small_kernels_of(s
 // Indexed by height minus 1, then by vectors minus 1.
 template <class T> constexpr auto small_kernels = small_kernels_of<T>(std::make_integer_sequence<int, tile_rows>());
 
-template <class T> class SmallProduct {
+// S is the dtype of the result and the input. a and b have the accumulator's type.
+template <class S> class SmallProduct {
+  using T = Accumulator<S>;
+
 public:
   explicit SmallProduct(const MatrixProduct &product)
-      : p_(product), reads_b_in_place_(is_read_in_place(p_)), is_plain_(is_plain<T>(p_)),
+      : p_(product), reads_b_in_place_(is_read_in_place(p_)), is_plain_(is_plain<S>(p_)),
         tiles_(divided_up(p_.m, most_height())), height_(p_.m / tiles_), taller_(p_.m % tiles_),
         vectors_(std::min<int64_t>(most_vectors(), divided_up(p_.n, lanes<T>))), width_(vectors_ * lanes<T>) {}
 
   static bool supports(const MatrixProduct &p) {
     if (p.k == 0 || p.out.column_stride != 1) return false;
-    if (p.operations() > tuning::matmul::most_small_operations && p.n > most_narrow) return false;
+    const bool is_narrow = p.n <= most_narrow && std::is_same_v<S, T>; // otherwise a is copied, by one thread
+    if (p.operations() > tuning::matmul::most_small_operations && !is_narrow) return false;
     return is_read_in_place(p) || p.k <= most_packed_depth;
   }
 
@@ -192,7 +198,7 @@ private:
   void multiply_panel(int64_t column, int64_t first, int64_t end, const T *b, int64_t b_step) const {
     const int64_t columns = std::min(width_, p_.n - column), vectors = divided_up(columns, lanes<T>);
     alignas(line_bytes) T sums[tile_rows * most_small_vectors * lanes<T>];
-    auto element = [&](const Matrix &matrix, int64_t row) {
+    auto element = [&](const Matrix &matrix, int64_t row) { // of a plain product
       return const_cast<T *>(element_of<T>(matrix, row, column));
     };
     SmallTile<T> tile{p_.k,
@@ -216,7 +222,7 @@ private:
       }
       small_kernels<T>[height - 1][vectors - 1](tile);
       if (!is_plain_)
-        for (int64_t r = 0; r < height; r++) finish_row<T>(p_, row + r, column, columns, sums + r * width_);
+        for (int64_t r = 0; r < height; r++) finish_row<S>(p_, row + r, column, columns, sums + r * width_);
     }
   }
 
@@ -226,17 +232,33 @@ private:
   const int64_t vectors_, width_;
 };
 
+// Returns a copy of a matrix in the accumulator's type. Adjacent elements stay adjacent.
+template <class S> inline Matrix widened(const Matrix &matrix, int64_t rows, int64_t columns, Accumulator<S> *to) {
+  if (matrix.column_stride != 1 && matrix.row_stride == 1)
+    return widened<S>(matrix.transposed(), columns, rows, to).transposed();
+  const bool is_dense = matrix.column_stride == 1 && matrix.row_stride == columns;
+  const int64_t lines = is_dense ? 1 : rows, length = is_dense ? rows * columns : columns;
+  for (int64_t i = 0; i < lines; i++)
+    load_row<Accumulator<S>>(element_of<S>(matrix, i, 0), matrix.column_stride, to + i * length, length);
+  return {reinterpret_cast<char *>(to), columns, 1};
+}
+
+template <class S> void multiply_small(MatrixProduct product) {
+  using T = Accumulator<S>;
+  if constexpr (std::is_same_v<S, T>) return SmallProduct<S>(product).run();
+  const int64_t left = product.m * product.k, right = product.k * product.n;
+  SmallScratch<T> scratch(left + right);
+  product.a = widened<S>(product.a, product.m, product.k, scratch.data());
+  product.b = widened<S>(product.b, product.k, product.n, scratch.data() + left);
+  SmallProduct<S>(product).run();
+}
+
 // Computes the product, or its transposed form, if it is small. Returns whether it was.
-template <class T> bool multiply_if_small(const MatrixProduct &product) {
+template <class S> bool multiply_if_small(const MatrixProduct &product) {
   const bool is_turned = product.out.column_stride != 1 && product.out.row_stride == 1;
-  if (is_turned) {
-    const MatrixProduct turned = product.transposed();
-    if (!SmallProduct<T>::supports(turned)) return false;
-    SmallProduct<T>(turned).run();
-    return true;
-  }
-  if (!SmallProduct<T>::supports(product)) return false;
-  SmallProduct<T>(product).run();
+  const MatrixProduct &shown = is_turned ? product.transposed() : product;
+  if (!SmallProduct<S>::supports(shown)) return false;
+  multiply_small<S>(shown);
   return true;
 }
 

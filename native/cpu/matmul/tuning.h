@@ -82,6 +82,8 @@ constexpr double least_operations_of_split = 4e6, operations_of_part = 1e6;
 constexpr int64_t most_numbers_of_split = 4096; // of the result: a larger one has tiles for all threads
 constexpr int64_t least_depth_of_part = 384, most_parts = 32;
 
+constexpr int64_t numbers_of_outer = 1 << 15; // of a task that computes rows of a column times a row
+
 // Small products, whose rows are not packed.
 constexpr int64_t small_panel_bytes = int64_t(32) << 10;     // limit on a panel that several tiles read: the L1 cache
 constexpr int64_t packed_vectors = 2;                        // at most, of a packed panel

@@ -11,6 +11,7 @@
 #include "lane_sums.h"
 #include "pack.h"
 #include "simd.h"
+#include "small_scratch.h"
 #include "some_lanes.h"
 #include "tuning.h"
 
@@ -20,21 +21,6 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 using namespace tuning::matmul;
-
-// Scratch memory that is on the stack if it is small, since an allocation takes as long as a small product.
-template <class T> class SmallScratch {
-public:
-  explicit SmallScratch(int64_t count) : allocated_(count > stack_numbers ? count : 0) {
-    data_ = count > stack_numbers ? allocated_.data() : own_;
-  }
-  SmallScratch(const SmallScratch &) = delete;
-  SmallScratch &operator=(const SmallScratch &) = delete;
-  T *data() { return data_; }
-
-private:
-  T own_[stack_numbers], *data_;
-  Scratch<T> allocated_;
-};
 
 template <class T> [[gnu::always_inline]] inline T dot(const T *a, const T *b, int64_t count) {
   constexpr int unrolled = 4;

@@ -76,6 +76,7 @@ export function matrixNorm(...values: unknown[]): Tensor {
   const { a, ord, dim, keepdim, dtype } = matrixNormParameters(values);
   const input = toDType(a, floatOperand(operation, a, dtype, true).dtype);
   const [rows, columns] = axesOf(operation, input, dim);
+  if (ord === "fro") return vectorNorm(input, { dim: [rows, columns], keepdim });
   const ofAxes = (result: Tensor): Tensor =>
     keepdim ? [rows, columns].sort((i, j) => i - j).reduce((x, at) => unsqueeze(x, at), result) : result;
   return ofAxes(matrixNormOf(operation, movedim(input, [rows, columns], [-2, -1]), ord));

@@ -27,13 +27,13 @@ const matrixRankParameters = parameters("matrixRank", { a: operand(aTensor), ...
  */
 export function matrixRank<D extends DType>(a: Tensor<D>, options?: RankOptions): Tensor<"int64">;
 export function matrixRank(...values: unknown[]): Tensor {
-  const { a, hermitian, ...tolerances } = matrixRankParameters(values);
+  const { a, ...options } = matrixRankParameters(values);
   const operation = "matrixRank";
-  const matrix = (hermitian ? squareOperand : matrixOperand)(operation, a);
+  const matrix = (options.hermitian ? squareOperand : matrixOperand)(operation, a);
   if (matrix.shape.at(-1) === 0 || matrix.shape.at(-2) === 0)
     return zeros(matrix.shape.slice(0, -2), { dtype: "int64" });
   return noGrad(() => {
-    const sizes = hermitian ? eigvalsh(matrix) : singularValues(operation, matrix);
-    return sum(areSignificant(sizes, matrix, tolerances), { dim: -1, dtype: "int64" });
+    const sizes = options.hermitian ? eigvalsh(matrix) : singularValues(operation, matrix);
+    return sum(areSignificant(sizes, matrix, options), { dim: -1, dtype: "int64" });
   });
 }

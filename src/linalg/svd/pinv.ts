@@ -15,7 +15,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { eigh } from "../eigh/eigh.ts";
 import { matrixOperand, mH, squareOperand } from "../matrices.ts";
-import { areSignificant, type RankOptions, rankParameters, type Tolerances } from "./rank_tolerance.ts";
+import { areSignificant, type RankOptions, rankParameters } from "./rank_tolerance.ts";
 import { factorize } from "./svd.ts";
 
 const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParameters });
@@ -42,9 +42,7 @@ export function pinv(...values: unknown[]): Tensor {
   return tidy(() => toDType(recorded(matrix, options), a.dtype));
 }
 
-type RankDecision = Tolerances & { readonly hermitian: boolean };
-
-function recorded(a: Tensor, options: RankDecision): Tensor {
+function recorded(a: Tensor, options: RankOptions): Tensor {
   const result = noGrad(() => pseudoinverse(a, options));
   record(
     "pinv",
@@ -57,7 +55,7 @@ function recorded(a: Tensor, options: RankDecision): Tensor {
   return result;
 }
 
-function pseudoinverse(a: Tensor, options: RankDecision): Tensor {
+function pseudoinverse(a: Tensor, options: RankOptions): Tensor {
   const [rows, columns] = tupleOf(a.shape.slice(-2), 2);
   if (rows === 0 || columns === 0) return zeros([...a.shape.slice(0, -2), columns, rows], { dtype: a.dtype });
   const invert = (values: Tensor): Tensor =>

@@ -9,7 +9,9 @@ import { gt } from "../../ops/elementwise/comparison.ts";
 import { maximum } from "../../ops/elementwise/extrema.ts";
 import { where } from "../../ops/elementwise/where.ts";
 import { amax } from "../../ops/reduction/extrema.ts";
+import { narrow } from "../../ops/view/slice.ts";
 import { unsqueeze } from "../../ops/view/squeeze.ts";
+import { realDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { epsilonOf } from "../matrices.ts";
@@ -34,21 +36,26 @@ export const rankParameters = {
   hermitian: named(flag, false),
 } as const;
 
-export type Tolerances = Readonly<Partial<Record<"atol" | "rtol", number | Tensor | undefined>>>;
-
 /**
  * Returns which values are above max(atol, rtol · the largest one) in absolute value.
  *
- * @param values […, k], of the matrix `a`; k > 0
+ * @param values […, k], of the matrix `a`; k > 0. They are eigenvalues if `hermitian`, else descending singular values.
  */
-export function areSignificant(values: Tensor, a: Tensor, { atol, rtol }: Tolerances): Tensor {
-  const usual = Math.max(...a.shape.slice(-2)) * epsilonOf(a.dtype);
-  const least = ofMatrices(atol ?? 0, values);
-  const relative = rtol === undefined ? where(gt(least, 0), 0, usual) : ofMatrices(rtol, values);
-  const sizes = abs(values);
-  return gt(sizes, maximum(mul(amax(sizes, -1, true), relative), least));
+export function areSignificant(values: Tensor, a: Tensor, { atol = 0, rtol, hermitian }: RankOptions): Tensor {
+  const sizes = hermitian ? abs(values) : values;
+  const largest = hermitian ? amax(sizes, -1, true) : narrow(values, -1, 0, 1);
+  const least = ofMatrices(atol, values);
+  const limit = mul(largest, ofMatrices(rtol ?? usualFraction(atol, a), values));
+  return gt(sizes, least === 0 ? limit : maximum(limit, least));
 }
 
-/** A tolerance per matrix, with an axis that broadcasts over its values. */
-const ofMatrices = (given: number | Tensor, { dtype }: Tensor): Tensor =>
-  unsqueeze(typeof given === "number" ? full([], given, { dtype }) : toDType(given, dtype), -1);
+/** Returns the `rtol` that is used by default. */
+function usualFraction(atol: number | Tensor, { shape, dtype }: Tensor): number | Tensor {
+  const usual = Math.max(...shape.slice(-2)) * epsilonOf(dtype);
+  if (typeof atol === "number") return atol > 0 ? 0 : usual;
+  return where(gt(atol, 0), 0, full([], usual, { dtype: realDType(dtype) }));
+}
+
+/** Gives a tensor with a tolerance per matrix an axis that broadcasts over the matrix's values. */
+const ofMatrices = (given: number | Tensor, { dtype }: Tensor): number | Tensor =>
+  typeof given === "number" ? given : unsqueeze(toDType(given, dtype), -1);

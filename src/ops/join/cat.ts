@@ -1,16 +1,12 @@
-import { needsGradient, record } from "../../autograd/record.ts";
-import { emptyFor } from "../../backend/allocation.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
-import { plainList } from "../../tensor/frozen.ts";
 import { tensorList } from "../../tensor/kinds.ts";
 import { checkRank, normalizeAxis, sameShape } from "../../tensor/shape.ts";
-import { Tensor } from "../../tensor/tensor.ts";
-import { toDType } from "../copy/cast.ts";
-import { copyInto } from "../copy/copy.ts";
-import { axisOf, select } from "../view/slice.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { axisOf } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
 import { commonDType, fitsAlong, isNothing, joined } from "./joined.ts";
 
 /** Options of {@link cat} and {@link stack}. */
@@ -63,20 +59,8 @@ export function stack(...values: unknown[]): Tensor {
         "shapesDiffer",
         `expected tensors of equal shape, got ${x.describe()} as tensor ${index} and ${first.describe()} as the first`,
       );
-  const output = emptyFor(tensors, first.shape.toSpliced(axis, 0, tensors.length), commonDType(tensors), "stack");
-  const strides = plainList(output.strides);
-  for (const [index, x] of tensors.entries()) {
-    if (x.size === 0) continue;
-    const offset = index * strides[axis];
-    using part = new Tensor(output.storage, output.dtype, first.shape, strides.toSpliced(axis, 1), offset);
-    copyInto(part, x);
-  }
-  if (!needsGradient(...tensors)) return output;
-  const dtypes = tensors.map(({ dtype }) => dtype);
-  record("stack", tensors, [output], [], ([gradient], _, needs) =>
-    dtypes.map((dtype, index) => (needs[index] ? toDType(select(gradient, axis, index), dtype) : null)),
-  );
-  return output;
+  const slices = tensors.map((x) => unsqueeze(x, axis));
+  return joined("stack", slices, slices[0], axis);
 }
 
 const stackParameters = parameters("stack", joining);

@@ -1,6 +1,5 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
-import { fusesOnCpu } from "../../backend/fuses.ts";
 import { lastElement } from "../../core/collections.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice } from "../../core/kinds.ts";
@@ -76,9 +75,7 @@ export function cdist(...values: unknown[]): Tensor {
   const wide = x1.dtype === "float64" ? "float64" : "float32";
   const isLarge = computeMode === "useMmForEuclidDistIfNecessary" && Math.max(m, n) > FEW_POINTS;
   const isProduct = p === 2 && (isLarge || computeMode === "useMmForEuclidDist");
-  const isPlain = x1.rank === 2 && x2.rank === 2 && !isProduct && k > 0 && fusesOnCpu(x1, x2) && hasKernel(p, false);
   return tidy(() => {
-    if (isPlain) return toDType(distances(toDType(x1, wide), toDType(x2, wide), p), x1.dtype);
     const [a, b] = [points(toDType(x1, wide), batch), points(toDType(x2, wide), batch)];
     return toDType(reshape(isProduct ? byProducts(a, b) : byDifferences(a, b, k === 0 ? 1 : p), shape), x1.dtype);
   });

@@ -36,6 +36,17 @@ const kronPrimitive = definePrimitive({
 export const fusesKron = (a: Tensor, b: Tensor): boolean =>
   a.dtype === b.dtype && a.rank <= 2 && b.rank <= 2 && isFloat(a.dtype) && fusesOnCpu(a, b);
 
-/** @param shape the shape of the result */
-export const matrixKron = (a: Tensor, b: Tensor, shape: readonly number[]): Tensor =>
-  execute(kronPrimitive, [contiguous(a), contiguous(b)], shape, a.dtype, undefined, "kron");
+/**
+ * Computes a Kronecker product, or the outer product of vectors, whose elements have the same order.
+ *
+ * @param shape the shape of the result
+ */
+export function matrixKron(a: Tensor, b: Tensor, shape: readonly number[], operation = "kron"): Tensor {
+  const [left, right] = [contiguous(a), contiguous(b)];
+  try {
+    return execute(kronPrimitive, [left, right], shape, a.dtype, undefined, operation);
+  } finally {
+    if (left !== a) left.dispose();
+    if (right !== b) right.dispose();
+  }
+}

@@ -4,7 +4,6 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import { elementCount, MAX_RANK, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
@@ -29,7 +28,7 @@ export function kron(...values: unknown[]): Tensor {
   const [left, right] = [padded(a.shape, rank), padded(b.shape, rank)];
   const shape = left.map((size, axis) => size * right[axis]);
   return underName("kron", () => {
-    if (fusesKron(a, b)) return tidy(() => matrixKron(a, b, shape));
+    if (fusesKron(a, b)) return matrixKron(a, b, shape);
     const interleaved = 2 * rank <= MAX_RANK ? broadcastPairs(a, b, left, right) : permutedPairs(a, b, left, right);
     return reshape(interleaved, shape);
   });

@@ -6,6 +6,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { mul } from "../elementwise/arithmetic.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkRanks, factors } from "./checks.ts";
+import { fusesKron, matrixKron } from "./kron.cpu.ts";
 
 /**
  * Computes the outer product of two vectors: `out[i, j] = a[i] · b[j]`. Dtypes are promoted as by `mul`.
@@ -23,6 +24,7 @@ export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<
 export function outer(...values: unknown[]): Tensor {
   const { a, b } = outerParameters(values);
   checkRanks("outer", 1, "vectors", [a, b]);
+  if (fusesKron(a, b)) return matrixKron(a, b, [a.size, b.size], "outer");
   return underName("outer", () => mul(reshape(a, [a.shape[0], 1]), b));
 }
 outer.method = "promoted" as const;

@@ -191,6 +191,8 @@ const aliases: readonly OperationRow[] = [
       ...layouts.map((layout) => matrices([2, 5, 7], [2, 7, 3], layout, layout)),
       matrices([1, 5, 7], [1, 7, 3], "strided"),
       matrices([3, 1, 7], [3, 7, 2], "transposed"),
+      matrices([3, 33, 2], [3, 2, 63]), // small products, whose rows do not end with a vector
+      matrices([2, 18, 5], [2, 5, 17], "transposed", "transposed"),
     ],
   },
   { ...matmulRow, name: "dot", compute: ([a, b]) => dot(a, b), samples: vectors.slice(0, 4) },
