@@ -1,6 +1,6 @@
 /**
- * Functions of neighbors along an axis in one call of the cpu backend, without a gradient: integrals and slopes of equally
- * spaced samples, and differences.
+ * Functions of neighbors along an axis in one call of the cpu backend, without a gradient: integrals and slopes of
+ * equally spaced samples, and differences.
  */
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";

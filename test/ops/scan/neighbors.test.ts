@@ -1,6 +1,6 @@
 /**
- * Differences, slopes and integrals of drawn shapes along every axis, in every layout and float dtype, compared with loops in
- * float64.
+ * Differences, slopes and integrals of drawn shapes along every axis, in every layout and float dtype, compared with
+ * loops in float64.
  */
 import { describe, expect, test } from "bun:test";
 import {
