@@ -54,13 +54,13 @@ template <class T> double row_of(const LabelRow &row) {
   const Sides sides(row, x);
   if (!row.gradient) {
     double loss = 0;
-    const auto shortfall = [](Vector<double> by) { return by <= 0 ? Vector<double>{} : by; }; // keeps NaN
+    const auto shortfall = [](Vector<double> by) { return by <= 0.0 ? Vector<double>{} : by; }; // keeps NaN
     for_each_sum(sides.of_others, sides.of_targets, shortfall, [&](int64_t, double sum) { loss += sum; });
     return loss * factor;
   }
   double *slopes = array(row, 4);
   std::fill_n(slopes, row.classes, 0.0);
-  const auto counted = [](Vector<double> by) { return by > 0 ? Vector<double>{} + 1 : Vector<double>{}; };
+  const auto counted = [](Vector<double> by) { return by > 0.0 ? Vector<double>{} + 1.0 : Vector<double>{}; };
   for_each_sum(sides.of_targets, sides.of_others, counted,
                [&](int64_t at, double sum) { slopes[row.targets[at]] -= sum; });
   int64_t next = 0; // `of_others` has the classes in ascending order
