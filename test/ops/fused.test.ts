@@ -93,11 +93,12 @@ onCpu("multiMarginLoss and its gradient", () => {
   );
 });
 
-onCpu("multilabelMarginLoss and its gradient", () => {
+/** Compares rows with up to `most` targets each. */
+function checkSeveralTargets(most: number): void {
   const [rows, classes, dtype] = [sized(30), sized(24), pick(["float64", "float32"] as const)];
   const x = drawn([rows, classes], dtype);
   const targets = Array.from({ length: rows }, () => {
-    const count = random.integer(0, Math.min(classes, 5));
+    const count = random.integer(0, Math.min(classes, most));
     const named = Array.from({ length: count }, () => random.integer(0, classes - 1));
     return [...named, -1, ...new Array<number>(classes).fill(0)].slice(0, classes);
   });
@@ -128,7 +129,16 @@ onCpu("multilabelMarginLoss and its gradient", () => {
     dtype,
     "gradient",
   );
-});
+}
+onCpu("multilabelMarginLoss and its gradient", () => checkSeveralTargets(5));
+
+test("multilabelMarginLoss is NaN where a NaN is compared", () =>
+  withBackend("cpu", () => {
+    const scores = [[NaN, 1, 2], [NaN, 1, 2], [NaN, 1, 2], [1, 2, 3]]; // biome-ignore format: one line
+    const targets = [[1n, -1n, 0n], [0n, -1n, 0n], [0n, 1n, 2n], [-1n, 0n, 0n]]; // biome-ignore format: one line
+    const losses = o.multilabelMarginLoss(tensor(scores), tensor(targets), { reduction: "none" });
+    expect(losses.toArray()).toEqual([NaN, NaN, 0, 0]);
+  }));
 
 test("targets out of range are errors", () =>
   withBackend("cpu", () => {
@@ -365,3 +375,5 @@ onCpu("fractionalMaxPool2d equals its composition, with the indices and the grad
     expected[Math.floor(at / outputs) * height * width + index] += scales[at];
   expectNear(gradient, expected, dtype, "gradient");
 });
+
+onCpu("multilabelMarginLoss of rows with many targets, and its gradient", () => checkSeveralTargets(24));

@@ -2,6 +2,7 @@
 #include "copy.h"
 
 #include "../conversion/conversion.h"
+#include "../creation/creation.h"
 #include "../parallel.h"
 #include "../pieces.h"
 #include "../streamed.h"
@@ -165,21 +166,22 @@ template <class T> void reverse_rows(Addresses first, const CopyPlan &plan) {
   });
 }
 
-template <class T> void fill_rows(Addresses first, const CopyPlan &plan) {
+int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
+
+void run_filling(Addresses first, const CopyPlan &plan, int64_t size) {
   const int outer = plan.rank - 1;
   const CopyAxis next = plan.axes[outer - 1];
   const int64_t length = plan.axes[outer].size;
-  parallel_for(count_parts(plan, outer), task_bytes / (length * int64_t(sizeof(T))), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end;) {
-      Addresses at = part_at(first, plan, outer, row);
-      for (int64_t left = std::min(end - row, next.size - row % next.size); left > 0; left--, row++) {
-        T element, *to = reinterpret_cast<T *>(at.to);
-        std::memcpy(&element, at.from, sizeof(T));
-        for (int64_t i = 0; i < length; i++) to[i] = element;
-        at.move(next, 1);
-      }
-    }
-  });
+  const auto repeat = creations().repeat[index_of_size(size)];
+  parallel_for(count_parts(plan, outer), std::max<int64_t>(1, task_bytes / (length * size)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end;) {
+                   const Addresses at = part_at(first, plan, outer, row);
+                   const int64_t rows = std::min(end - row, next.size - row % next.size);
+                   repeat({at.from, next.from / size, at.to, next.to / size, rows, length});
+                   row += rows;
+                 }
+               });
 }
 
 // Calls use(T{}) for an unsigned integer type T of `size` bytes.
@@ -189,8 +191,6 @@ template <class Use> void with_size(int64_t size, Use &&use) {
   else if (size == 4) use(uint32_t{});
   else use(uint64_t{});
 }
-
-int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
 
 // Returns the length of a block along an axis.
 int64_t block_side(const CopyAxis &axis, const CopyAxis &other, int64_t side, bool has_few) {
@@ -261,7 +261,8 @@ template <class T> void copy_singly(const Nest<2> &nest, const T *from, T *to) {
     for_each_run(nest, begin, end, [&](const int64_t (&offsets)[2], int64_t, int64_t length) {
       const T *source = from + offsets[0];
       T *target = to + offsets[1];
-      if (from_stride == 0 && to_stride == 1) std::fill_n(target, length, *source);
+      if (from_stride == 0 && to_stride == 1)
+        creations().repeat[index_of_size(sizeof(T))]({source, 0, target, 0, 1, length});
       else
         for (int64_t i = 0; i < length; i++) target[i * to_stride] = source[i * from_stride];
     });

@@ -1,5 +1,6 @@
 #include "creation.h"
 
+#include <cstring>
 #include <utility>
 
 namespace orchard::ORCHARD_ISA {
@@ -12,6 +13,30 @@ template <class Bits> void fill_row(void *out, uint64_t bits, int64_t count, int
     for (int64_t i = 0; i < count; i++) row[i] = value;
   else
     for (int64_t i = 0; i < count; i++) row[i * stride] = value;
+}
+
+constexpr int line_bytes = 64;
+
+// Fills a run of 1 to 2 · count elements with two vectors that overlap.
+template <class Bits, int count> inline void fill_ends(Bits *run, Bits value, int64_t length) {
+  if (length >= count) {
+    typedef Bits Repeated __attribute__((vector_size(count * sizeof(Bits))));
+    const Repeated repeated = Repeated{} + value;
+    std::memcpy(run, &repeated, sizeof repeated);
+    std::memcpy(run + length - count, &repeated, sizeof repeated);
+  } else if constexpr (count > 1) fill_ends<Bits, count / 2>(run, value, length);
+}
+
+template <class Bits> void repeat(const RepeatedRuns &runs) {
+  constexpr int line = line_bytes / int(sizeof(Bits));
+  const Bits *from = static_cast<const Bits *>(runs.from);
+  Bits *to = static_cast<Bits *>(runs.to);
+  for (int64_t run = 0; run < runs.runs; run++, from += runs.across, to += runs.pitch) {
+    const Bits value = *from;
+    int64_t done = 0;
+    for (; done + 2 * line < runs.length; done += line) fill_ends<Bits, line>(to + done, value, line);
+    fill_ends<Bits, line>(to + done, value, runs.length - done);
+  }
 }
 
 // Rounds a float64 to the dtype as if once. For float16 and bfloat16 the intermediate float32 is rounded to odd: of the
@@ -56,7 +81,10 @@ template <class T> void whole_range_row(const WholeRange &range, int64_t begin, 
 }
 
 template <int... dtype> constexpr Creations all(std::integer_sequence<int, dtype...>) {
-  Creations table{{fill_row<uint8_t>, fill_row<uint16_t>, fill_row<uint32_t>, fill_row<uint64_t>}, {}, {}};
+  Creations table{{fill_row<uint8_t>, fill_row<uint16_t>, fill_row<uint32_t>, fill_row<uint64_t>},
+                  {repeat<uint8_t>, repeat<uint16_t>, repeat<uint32_t>, repeat<uint64_t>},
+                  {},
+                  {}};
   auto add = [&table](auto type, int at) {
     using T = typename decltype(type)::type;
     if constexpr (std::is_floating_point_v<Compute<T>>) table.range[at] = range_row<T>;

@@ -3,15 +3,17 @@
 
 #include "../functions.h"
 #include "../parallel.h"
+#include "../reduction/short_rows.h"
 #include "tuning.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace orchard;
 
 namespace {
 
-using tuning::distance::pair_task_elements;
+using namespace tuning::distance;
 
 ORCHARD_EXPORT_NAMES(RowPair)
 
@@ -33,6 +35,45 @@ double value_of(RowPair function, const RowPairSums &sums, double target, double
   return 0;
 }
 
+// The sums of pairs whose vectors are side by side, or short enough to be copied so. Whether they are depends on the
+// call only, since it affects the order of additions.
+class SideBySide {
+public:
+  SideBySide(const Slices<4> &slices, DType dtype) : slices_(slices), dtype_(dtype) {
+    const bool is_short = slices.length <= longest_pair;
+    are_pairs_ = slices.length > 0 && slices.nest.rank > 0 && slices.nest.run_length() >= fewest_pairs;
+    for (int operand = 0; operand < 2; operand++) {
+      const int64_t across = slices.nest.rank > 0 ? slices.nest.run_stride(operand) : 0;
+      is_adjacent_[operand] = across == 1;
+      are_pairs_ = are_pairs_ && (across == 1 || (is_short && slices.along[operand] == 1 && across >= 0));
+    }
+  }
+
+  bool are_pairs() const { return are_pairs_; }
+  int64_t together() const { return std::clamp(pairs_elements / slices_.length / 8 * 8, int64_t(8), pairs_together); }
+
+  void sum(RowPair function, const char *a, const char *b, int64_t count, double eps, RowPairSums *sums) const {
+    alignas(64) char columns[2][pairs_elements * sizeof(double)];
+    PairColumns pairs{a, b, {slices_.along[0], slices_.along[1]}, count, slices_.length};
+    if (!is_adjacent_[0]) pairs.a = copied(0, a, count, columns[0], pairs.pitches[0]);
+    if (!is_adjacent_[1]) pairs.b = copied(1, b, count, columns[1], pairs.pitches[1]);
+    row_pairs().sum_columns[static_cast<int>(dtype_)](function, pairs, eps, sums);
+  }
+
+private:
+  const Slices<4> &slices_;
+  const DType dtype_;
+  bool are_pairs_, is_adjacent_[2];
+
+  const char *copied(int operand, const char *from, int64_t count, char *columns, int64_t &pitch) const {
+    const int64_t size = dtype_sizes[static_cast<int>(dtype_)];
+    const ShortRowsBlock rows{from, slices_.nest.run_stride(operand), count, slices_.length, 0};
+    short_row_copies().to_columns[size == 2 ? 1 : size == 4 ? 2 : 3](rows, columns);
+    pitch = count;
+    return columns;
+  }
+};
+
 template <class C> void compute(const RowPairsBlock &block, const Operands &operands) {
   const DType dtype = block.dtype;
   Slices<4> slices = block.slices;
@@ -45,17 +86,22 @@ template <class C> void compute(const RowPairsBlock &block, const Operands &oper
   C *out = operands.results<C>(3, slices.offsets[3], slices.nest.extent(3));
   const SumRowPair sum = row_pairs().sum[static_cast<int>(dtype)];
   const double eps = block.eps, margin = block.margin;
+  const SideBySide side_by_side(slices, dtype);
+  const int64_t together = side_by_side.are_pairs() ? side_by_side.together() : 1;
   const int64_t grain = std::max<int64_t>(1, pair_task_elements / std::max<int64_t>(1, slices.length));
   parallel_for(slices.count(), grain, [&](int64_t begin, int64_t end) {
+    RowPairSums sums[pairs_together];
     for_each_run(slices.nest, begin, end, [&](const int64_t (&offsets)[4], int64_t, int64_t length) {
-      for (int64_t i = 0; i < length; i++) {
-        int64_t at[4];
-        for (int operand = 0; operand < 4; operand++)
-          at[operand] = offsets[operand] + i * slices.nest.run_stride(operand);
-        RowPairSums sums;
-        sum(function, element(a, dtype, at[0]), element(b, dtype, at[1]), slices.length, slices.along[0],
-            slices.along[1], eps, sums);
-        out[at[3]] = C(value_of(function, sums, targets ? double(targets[at[2]]) : 0, eps, margin));
+      const auto at = [&](int operand, int64_t i) { return offsets[operand] + i * slices.nest.run_stride(operand); };
+      for (int64_t first = 0; first < length; first += together) {
+        const int64_t count = std::min(together, length - first);
+        const char *x = element(a, dtype, at(0, first)), *y = element(b, dtype, at(1, first));
+        if (side_by_side.are_pairs()) side_by_side.sum(function, x, y, count, eps, sums);
+        else sum(function, x, y, slices.length, slices.along[0], slices.along[1], eps, sums[0]);
+        for (int64_t i = 0; i < count; i++) {
+          const double target = targets ? double(targets[at(2, first + i)]) : 0;
+          out[at(3, first + i)] = C(value_of(function, sums[i], target, eps, margin));
+        }
       }
     });
   });

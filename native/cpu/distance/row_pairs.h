@@ -25,8 +25,17 @@ struct RowPairSums {
 // Sums over the elements of two vectors, with their strides.
 using SumRowPair = void (*)(RowPair function, const void *a, const void *b, int64_t count, int64_t step_a,
                             int64_t step_b, double eps, RowPairSums &sums);
+
+// Pairs of vectors side by side: element k of vector j is `k · pitch + j` elements on.
+struct PairColumns {
+  const void *a, *b;
+  int64_t pitches[2], count, length;
+};
+using SumPairColumns = void (*)(RowPair function, const PairColumns &pairs, double eps, RowPairSums *sums);
+
 struct RowPairs {
   SumRowPair sum[4]; // by dtype: float64, float32, float16, bfloat16
+  SumPairColumns sum_columns[4];
 };
 
 } // namespace orchard

@@ -7,7 +7,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-using tuning::distance::pair_part;
+using tuning::distance::pair_part, tuning::distance::pairs_together;
 using tuning::distance::shortest_with_lanes;
 
 template <class T>
@@ -79,9 +79,33 @@ void sum_row_pair(RowPair function, const void *first, const void *second, int64
   }
 }
 
+template <class T> void sum_pair_columns(RowPair function, const PairColumns &pairs, double eps, RowPairSums *results) {
+  double squares[pairs_together] = {}, of_a[pairs_together] = {}, of_b[pairs_together] = {};
+  double products[pairs_together] = {};
+  const int64_t count = pairs.count;
+  for (int64_t k = 0; k < pairs.length; k++) {
+    const T *a = static_cast<const T *>(pairs.a) + k * pairs.pitches[0];
+    const T *b = static_cast<const T *>(pairs.b) + k * pairs.pitches[1];
+    if (function == RowPair::distance)
+      for (int64_t j = 0; j < count; j++) {
+        const double apart = double(load(a[j])) - double(load(b[j])) + eps;
+        squares[j] += apart * apart;
+      }
+    else
+      for (int64_t j = 0; j < count; j++) {
+        const double x = double(load(a[j])), y = double(load(b[j]));
+        of_a[j] += x * x;
+        of_b[j] += y * y;
+        products[j] += x * y;
+      }
+  }
+  for (int64_t j = 0; j < count; j++) results[j] = {squares[j], of_a[j], of_b[j], products[j]};
+}
+
 } // namespace
 
 extern const RowPairs row_pairs = {
-    {sum_row_pair<double>, sum_row_pair<float>, sum_row_pair<Float16>, sum_row_pair<BFloat16>}};
+    {sum_row_pair<double>, sum_row_pair<float>, sum_row_pair<Float16>, sum_row_pair<BFloat16>},
+    {sum_pair_columns<double>, sum_pair_columns<float>, sum_pair_columns<Float16>, sum_pair_columns<BFloat16>}};
 
 } // namespace orchard::ORCHARD_ISA

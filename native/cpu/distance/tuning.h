@@ -15,6 +15,10 @@ constexpr int64_t points_of_sum = 256; // summed in registers before they are ad
 constexpr int64_t pair_task_elements = 1 << 15;
 // Shorter vectors are summed by few lanes (few_lanes.h), since clearing and adding more of them would take longer.
 constexpr int64_t shortest_with_lanes = 128;
+// Vectors of at most this many elements are copied to columns, and columns of this many pairs are summed together:
+// at most `pairs_elements` elements.
+constexpr int64_t longest_pair = 16, pairs_together = 64, pairs_elements = 2048;
+constexpr int64_t fewest_pairs = 8; // side by side
 constexpr int64_t pair_part = 1024; // elements of a pair that are widened at a time
 
 constexpr int64_t renorm_task_elements = 1 << 15;

@@ -33,6 +33,9 @@ template <class Use> void with_size(int64_t size, Use &&use) {
   }
 }
 
+// The longest runs with a stride that are gathered with others like them, unless they have a few elements.
+int64_t longest_whole(int64_t stride) { return stride == 1 ? longest_gathered : stride == 0 ? longest_repeated : 0; }
+
 // Repeats an element, in whole cache lines: loads of vectors wait for narrower stores to the same bytes.
 void repeat(const char *from, int64_t size, int64_t count, char *buffer) {
   constexpr int64_t line = 64;
@@ -125,26 +128,19 @@ int64_t Loop::period_of(const LoopOperand &operand) const {
 // along it are read in place, and an element that is broadcast along it is written to a buffer once.
 bool Loop::goes_by_runs(const View *views) const {
   const int inner = rank_ - 1, last = operands_ - 1;
-  if (rank_ < 2 || shape_[inner] < shortest_beside_column) return false;
+  if (rank_ < 2 || shape_[inner] < shortest_run) return false;
   const Target target = target_of(views[last]);
   if (target == Target::scattered) return false;
   if (target == Target::streamed && shape_[inner] * views[last].size() % stream_line != 0) return false;
   bool has_rows = false, has_columns = false;
-  int64_t widest_element = 1;
   for (int i = 0; i < last; i++) {
-    widest_element = std::max(widest_element, views[i].size());
     if (views[i].layout != Layout::strided) continue;
     const int64_t stride = operand_[i].strides[inner];
     if (stride != 0 && stride != 1) return false;
     (stride == 0 ? has_columns : has_rows) = true;
   }
-  if (shape_[inner] < shortest_run) { // filling tiles with such elements takes longer than starting the runs
-    const int64_t least = widest_element == 4   ? shortest_beside_column
-                          : widest_element == 8 ? 2 * shortest_beside_column
-                                                : shortest_run;
-    return has_columns && shape_[inner] >= least;
-  }
-  return has_columns || (has_rows && target == Target::in_place);
+  if (has_columns) return shape_[inner] > longest_repeated;
+  return has_rows && target == Target::in_place;
 }
 
 void Loop::run_by_runs(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const {
@@ -346,11 +342,11 @@ void Loop::run_part(const PlacedRow &row, const View *views, int64_t begin, int6
     if (is_repeated(views[i])) gather(views[i], 0, std::min(tile + views[i].period, count_), buffers[i]);
   }
   const int64_t step = in_one_piece ? end - begin : tile;
-  // a tile of whole runs, if `gather_short` gathers them
+  // a tile of whole runs, if `gather_short` gathers them, or repeats an element in each
   const int inner = rank_ - 1;
   int64_t run = 0;
   for (int i = 0; i < last && rank_ > 1 && target != Target::streamed; i++)
-    if (views[i].layout == Layout::strided && operand_[i].strides[inner] == 1 && shape_[inner] <= longest_gathered)
+    if (views[i].layout == Layout::strided && shape_[inner] <= longest_whole(operand_[i].strides[inner]))
       run = shape_[inner];
   for (int64_t start = begin, length; start < end; start += length) {
     length = std::min(step, end - start);
@@ -419,8 +415,8 @@ template <class Move> void Loop::move(const View &view, int64_t start, int64_t l
 }
 
 // Gathers whole runs of a few elements, for which the steps of `move` cost more than the elements: runs of any stride
-// up to `longest_copied_run`, and longer ones of adjacent elements. `start` is the first element of a run. Returns the
-// number of elements gathered.
+// up to `longest_copied_run`, longer ones of adjacent elements, and those of one element each. `start` is the first
+// element of a run. Returns the number of elements gathered.
 template <class T> int64_t Loop::gather_short(const View &view, int64_t start, int64_t length, char *dense) const {
   const int inner = rank_ - 1;
   const int64_t run = shape_[inner], *strides = view.operand->strides;
@@ -434,7 +430,10 @@ template <class T> int64_t Loop::gather_short(const View &view, int64_t start, i
     }
     const int64_t runs = std::min(shape_[inner - 1] - column, (length - done) / run);
     const T *from = reinterpret_cast<const T *>(view.first()) + place;
-    if (run <= longest_copied_run)
+    if (strides[inner] == 0 && run > longest_copied_run)
+      creations().repeat[index_of_size(sizeof(T))](
+          {from, strides[inner - 1], dense + done * sizeof(T), run, runs, run});
+    else if (run <= longest_copied_run)
       copy_runs(from, strides[inner - 1], strides[inner], runs, reinterpret_cast<T *>(dense) + done, run);
     else copy_dense_runs(from, strides[inner - 1], runs, reinterpret_cast<T *>(dense) + done, run);
     done += runs * run;
@@ -444,7 +443,7 @@ template <class T> int64_t Loop::gather_short(const View &view, int64_t start, i
 
 void Loop::gather(const View &view, int64_t start, int64_t length, char *dense) const {
   const int64_t *strides = view.operand->strides;
-  const int64_t longest = rank_ > 1 && strides[rank_ - 1] == 1 ? longest_gathered : longest_copied_run;
+  const int64_t longest = std::max(longest_copied_run, rank_ > 1 ? longest_whole(strides[rank_ - 1]) : 0);
   const int64_t run = rank_ > 1 && shape_[rank_ - 2] > 2 ? shape_[rank_ - 1] : longest + 1;
   with_size(view.size(), [&](auto element) {
     using T = decltype(element);

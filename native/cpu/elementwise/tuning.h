@@ -18,8 +18,8 @@ constexpr int64_t incomplete_gamma_grain = 64;
 // Elements that are not dense are copied in pieces that fit in the L1 cache.
 constexpr int64_t tile = 512;
 constexpr int64_t shortest_run = 96;           // shorter ones are gathered to tiles
-constexpr int64_t shortest_beside_column = 32; // of 4 bytes, where an operand repeats one element along each run
 constexpr int64_t longest_gathered = 64;       // elements of a run that is gathered with others like it
+constexpr int64_t longest_repeated = tile / 2; // the same, of a run that repeats one element
 constexpr int64_t fewest_transposed = 1024;    // minimum elements for which blocks pay off
 constexpr int64_t fewest_in_block = 64;        // minimum elements for which starting a kernel pays off
 constexpr int64_t loop_block_bytes = 1 << 14;  // of an operand in a transposed block

@@ -1,5 +1,6 @@
 // The functions "marginLoss", "marginLossGradient" and "nllLossGradient".
 #include "margin.h"
+#include "label_rows.h"
 
 #include "../few_lanes.h"
 #include "../functions.h"
@@ -57,33 +58,6 @@ double single_target(const Margin<T> &call, const T *x, int64_t target, double s
   return sum * factor;
 }
 
-// The same for a row with several targets. `is_named` and `slopes` have room for a number per class.
-template <class T>
-double several_targets(const Margin<T> &call, const T *x, const int64_t *targets, int64_t count, double scale,
-                       T *gradient, double *is_named, double *slopes) {
-  std::fill_n(is_named, call.classes, 0.0);
-  std::fill_n(slopes, call.classes, 0.0);
-  for (int64_t at = 0; at < count; at++) is_named[targets[at]] = 1;
-  const double factor = 1 / double(call.classes);
-  double loss = 0;
-  for (int64_t at = 0; at < count; at++) {
-    const double least = 1 - double(x[targets[at]]);
-    double slope = 0;
-    for (int64_t j = 0; j < call.classes; j++) {
-      const double short_by = least + double(x[j]);
-      const bool counts = is_named[j] == 0;
-      loss += counts && !(short_by <= 0) ? short_by : 0;
-      const double of_score = counts && short_by > 0 ? 1 : 0;
-      slopes[j] += of_score;
-      slope += of_score;
-    }
-    slopes[targets[at]] -= slope;
-  }
-  if (gradient)
-    for (int64_t j = 0; j < call.classes; j++) gradient[j] = T(scale * factor * slopes[j]);
-  return loss * factor;
-}
-
 bool has_one_target(MarginLoss loss) {
   switch (loss) {
   case MarginLoss::multiMargin: return true;
@@ -113,13 +87,16 @@ template <class T, class Index>
 void rows_of(MarginLoss loss, const Margin<T> &call, const Index *targets, const T *scales, T *out) {
   const int64_t classes = call.classes;
   const bool is_single = has_one_target(loss);
-  const int64_t work = is_single ? classes : scratch_product({classes, std::min<int64_t>(classes, 16)});
+  const int64_t work = is_single ? classes : scratch_product({classes, std::min<int64_t>(classes, 4)});
   const int64_t grain = std::max<int64_t>(1, class_elements / work);
-  ScratchSlots<double> slots((call.rows + grain - 1) / grain, is_single ? 1 : scratch_product({3, classes}));
+  const int64_t tasks = (call.rows + grain - 1) / grain;
+  ScratchSlots<double> slots(tasks, is_single ? 1 : scratch_product({label_row_arrays, label_row_length(classes)}));
   BadIndex bad;
   parallel_for(call.rows, grain, [&](int64_t begin, int64_t end) {
     slots.with([&](double *space) {
       int64_t *named = reinterpret_cast<int64_t *>(space);
+      const LabelRows &kernels = orchard::label_rows();
+      const auto several_targets = std::is_same_v<T, double> ? kernels.float64 : kernels.float32;
       for (int64_t row = begin; row < end; row++) {
         const T *x = call.scores + row * classes;
         const double scale = scales ? double(scales[row]) : 0;
@@ -133,8 +110,7 @@ void rows_of(MarginLoss loss, const Margin<T> &call, const Index *targets, const
           else bad.set(target);
         } else {
           const int64_t count = read_targets(targets + row * classes, classes, named, bad);
-          if (count >= 0)
-            value = several_targets(call, x, named, count, scale, gradient, space + classes, space + 2 * classes);
+          if (count >= 0) value = several_targets({x, named, classes, count, scale, gradient, space});
         }
         if (!scales) out[row] = T(value);
       }

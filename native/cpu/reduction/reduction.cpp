@@ -222,12 +222,14 @@ void reduce(const ReduceBlock &block, Operands operands) {
   bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
   bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 &&
                          (!is_reduced_adjacent || call.facts.count == 1);
+  const int64_t length = call.facts.count;
+  const bool has_lines = kept.rank > 0 && reduced.rank == 1 && is_reduced_adjacent && length <= row_chunk;
+  const bool are_long = kernel.has_lines && dtype_sizes[static_cast<int>(from)] > 1 && length >= shortest_line;
   int64_t longest = from == DType::float64 || kernel.has_lines ? short_row : longest_row;
-  bool is_short = call.facts.count > 0 && call.facts.count <= longest && kept.count() >= least_short_rows;
+  bool is_short = length > 0 && length <= longest && kept.count() >= least_short_rows;
   if (is_side_by_side) reduce_columns(call);
-  else if (is_short) reduce_short_rows(call);
-  else if (kept.rank > 0 && reduced.rank == 1 && is_reduced_adjacent && call.facts.count <= row_chunk)
-    reduce_lines(call);
+  else if (is_short && !(has_lines && are_long)) reduce_short_rows(call);
+  else if (has_lines) reduce_lines(call);
   else reduce_rows(call);
 }
 

@@ -4,6 +4,8 @@
 #include "two_pass.h"
 #include "tuning.h"
 
+#include "../matmul/transpose.h"
+
 namespace orchard::ORCHARD_ISA {
 namespace {
 
@@ -11,6 +13,17 @@ using namespace tuning::reduction;
 
 constexpr int64_t line_bytes = 64;
 template <class C> constexpr int64_t ahead = bytes_ahead / int64_t(sizeof(C));
+
+// to[lane][line] = from[line][lane] for the lines that fill vectors, whose number it returns.
+template <class State, int width, int64_t most>
+[[gnu::noinline]] int64_t transpose_lines(const State (&from)[most][width], int64_t lines, State (&to)[width][most]) {
+  constexpr int wide = lanes<State>;
+  int64_t line = 0;
+  for (; line + wide <= lines; line += wide)
+    for (int lane = 0; lane < width; lane += wide)
+      transpose_rows<State>([&](int row) { return from[line + row] + lane; }, to[lane] + line, most, wide);
+  return line;
+}
 
 // Applies an operation whose state is one number to adjacent elements, or to columns.
 template <class F> struct Fold : F {
@@ -36,10 +49,11 @@ template <class F> struct Fold : F {
     }
     alignas(64) State partials[lines_at_once][width];
     for (int64_t line = 0; line < lines; line++) add_lanes(partials[line], line_of(line), count);
+    const int64_t merged = merge_across(partials, lines, states);
     merge_halves([&](auto merge) {
-      for (int64_t line = 0; line < lines; line++) merge(partials[line]);
+      for (int64_t line = merged; line < lines; line++) merge(partials[line]);
     });
-    for (int64_t line = 0; line < lines; line++) states[line] = F::merge(states[line], partials[line][0]);
+    for (int64_t line = merged; line < lines; line++) states[line] = F::merge(states[line], partials[line][0]);
   }
 
   template <class Rows> void add_columns(const Rows &rows, State *states, int64_t step, int64_t) const {
@@ -93,6 +107,27 @@ private:
         use([&](State *lanes) {
           for (int lane = 0; lane < count; lane++) lanes[lane] = F::merge(lanes[lane], lanes[lane + count]);
         });
+  }
+
+  // Merges the lanes of as many lines as fill vectors, in the order of `merge_halves`, each vector with a lane of
+  // several lines. Returns their number.
+  int64_t merge_across(const State (&partials)[lines_at_once][width], int64_t lines, State *states) const {
+    if constexpr (std::is_same_v<State, bool>) return 0;
+    else {
+      alignas(64) State columns[width][lines_at_once];
+      const int64_t count = transpose_lines(partials, lines, columns);
+      for (int half = width / 2; half > 0; half /= 2)
+        for (int lane = 0; lane < half; lane++) merge_rows(columns[lane], columns[lane + half], count);
+      merge_rows(states, columns[0], count);
+      return count;
+    }
+  }
+  void merge_rows(State *__restrict a, const State *__restrict b, int64_t count) const {
+    if constexpr (F::has_vectors)
+      for (int64_t i = 0; i < count; i += orchard::ORCHARD_ISA::lanes<State>)
+        merge_lanes<orchard::ORCHARD_ISA::lanes<State>>(a + i, b + i);
+    else
+      for (int64_t i = 0; i < count; i++) a[i] = F::merge(a[i], b[i]);
   }
 
   // Reduces elements to `width` partial states. Not inlined: two functions of every operation and dtype call it.

@@ -21,6 +21,9 @@ constexpr int64_t short_row = 64, short_rows = 64, short_row_elements = short_ro
 constexpr int64_t least_short_rows = 8; // fewer results are computed one at a time
 // Rows of adjacent elements that one call of a kernel reduces: finding each row alone takes a fifth of the time.
 constexpr int64_t lines_of_call = 64;
+// Rows of adjacent elements from this length on are reduced by kernels with `lines`, without a copy, unless an element
+// has one byte: then a row fills few lanes.
+constexpr int64_t shortest_line = 48;
 // Rows longer than `short_row`, up to this length, are also reduced as columns, in smaller blocks, by kernels without
 // `lines` for many rows. A column's sum has as many roundings as the row has elements. Only float64 would show this,
 // since other floats are summed in float64.

@@ -1,12 +1,14 @@
-// Functions of neighbors along an axis: integrals by the trapezoidal rule, for samples at equal distances, and
-// differences.
+// Functions of neighbors along an axis: integrals by the trapezoidal rule and slopes, for samples at equal distances,
+// and differences.
 #pragma once
 
-// The integral, the integrals up to each sample but the first, and the differences of neighbors
+// The integral, the integrals up to each sample but the first, the differences of neighbors, and the slopes: for
+// samples at the distance h, (y[i + 1] − y[i − 1]) / 2h, and at the ends (y[1] − y[0]) / h and (y[n − 1] − y[n − 2]) /
+// h
 #include "../../.build/generated/neighbors.h"
 
 // The slices are those of the samples y and of the result, which has y's dtype: one element per slice for `integral`,
-// otherwise one less than y has. Differences do not depend on the distance.
+// as many as y has for `slopes`, otherwise one less. Differences do not depend on the distance.
 #include "../../.build/generated/neighbors_block.h"
 
 #include "../names.h"
@@ -21,6 +23,7 @@ struct NeighborsRun {
   int64_t length, count, along[2], across[2];
   Neighbors function;
   double distance;
+  bool ends[2];  // of `slopes`: whether to compute them at the first and at the last sample
   double before; // of `integrals` of adjacent samples: twice the integral up to the first sample, without the distance
 };
 using ComputeNeighbors = void (*)(const NeighborsRun &run);

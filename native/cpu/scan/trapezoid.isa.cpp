@@ -8,6 +8,7 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int64_t slices_together = tuning::scan::trapezoid_slices;
+constexpr std::integral_constant<int64_t, 1> one;
 
 template <class T> T integral(double twice, double distance) {
   return store<T>(static_cast<Compute<T>>(twice * 0.5 * distance));
@@ -46,16 +47,44 @@ void accumulate_rows(const NeighborsRun &run, const T *y, T *out, int64_t count,
   }
 }
 
-// out[i] = y[i + next] - y[i], with steps that are constants if they are 1
-template <class T, class Step>
-void subtract_row(const T *__restrict y, T *__restrict out, int64_t next, int64_t count, Step step, Step out_step) {
-  for (int64_t i = 0; i < count; i++) out[i * out_step] = store<T>(load(y[i * step + next]) - load(y[i * step]));
+// out[i] = of(y[i + next] - y[i]), with steps that are constants if they are 1
+template <class T, class Step, class Of>
+void subtract_row(const T *__restrict y, T *__restrict out, int64_t next, int64_t count, Step step, Step out_step,
+                  Of of) {
+  for (int64_t i = 0; i < count; i++) out[i * out_step] = store<T>(of(load(y[i * step + next]) - load(y[i * step])));
 }
 
 template <class T, class Across>
 void subtract_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across across, Across out_across) {
+  const auto same = [](Compute<T> difference) { return difference; };
   for (int64_t i = 0; i + 1 < run.length; i++)
-    subtract_row(y + i * run.along[0], out + i * run.along[1], run.along[0], count, across, out_across);
+    subtract_row(y + i * run.along[0], out + i * run.along[1], run.along[0], count, across, out_across, same);
+}
+
+template <class C> auto divided_by(double divisor) {
+  return [by = C(divisor)](C difference) { return difference / by; };
+}
+
+template <class T, class Across>
+void slopes_of_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across across, Across out_across) {
+  for (int64_t i = run.ends[0] ? 0 : 1; i < run.length - (run.ends[1] ? 0 : 1); i++) {
+    const int64_t first = std::max<int64_t>(i - 1, 0), last = std::min(i + 1, run.length - 1);
+    subtract_row(y + first * run.along[0], out + i * run.along[1], (last - first) * run.along[0], count, across,
+                 out_across, divided_by<Compute<T>>(double(last - first) * run.distance));
+  }
+}
+
+// The same for one slice.
+template <class T, class Step>
+void slopes_of_slice(const NeighborsRun &run, const T *y, T *out, Step step, Step out_step) {
+  const auto slopes = [&](int64_t first, int64_t distance, int64_t at, int64_t count) {
+    subtract_row(y + first * step, out + at * out_step, distance * step, count, step, out_step,
+                 divided_by<Compute<T>>(double(distance) * run.distance));
+  };
+  const int64_t last = run.length - 1;
+  if (run.ends[0]) slopes(0, 1, 0, 1);
+  slopes(0, 2, 1, last - 1);
+  if (run.ends[1]) slopes(last - 1, 1, last, 1);
 }
 
 template <class T, class Across>
@@ -64,6 +93,7 @@ void run_rows(const NeighborsRun &run, const T *y, T *out, int64_t count, Across
   case Neighbors::integral: return integrate_rows(run, y, out, count, across, out_across);
   case Neighbors::integrals: return accumulate_rows(run, y, out, count, across, out_across);
   case Neighbors::differences: return subtract_rows(run, y, out, count, across, out_across);
+  case Neighbors::slopes: return slopes_of_rows(run, y, out, count, across, out_across);
   case Neighbors::count: break;
   }
 }
@@ -93,17 +123,21 @@ template <class T> double total(const char *samples, int64_t count) {
   return summed(count, [=](int64_t i) { return double(load(y[i])) + double(load(y[i + 1])); });
 }
 
+template <class T, class Step> void map_slice(const NeighborsRun &run, const T *y, T *out, Step step, Step out_step) {
+  if (run.function == Neighbors::slopes) return slopes_of_slice(run, y, out, step, out_step);
+  subtract_row(y, out, step, run.length - 1, step, out_step, [](Compute<T> difference) { return difference; });
+}
+
 // Slices of adjacent samples, one after the other: sums have several accumulators. Returns false for other slices.
 template <class T> bool run_slices(const NeighborsRun &run, const T *y, T *out) {
   if (run.along[0] != 1 || (run.across[0] == 1 && run.count > 1)) return false;
-  const std::integral_constant<int64_t, 1> one;
   for (int64_t slice = 0; slice < run.count; slice++) {
     const T *from = y + slice * run.across[0];
     T *to = out + slice * run.across[1];
     if (run.function == Neighbors::integral) *to = integral<T>(twice_sum(from, run.length), run.distance);
     else if (run.function == Neighbors::integrals) accumulate_slice(run, from, to);
-    else if (run.along[1] == 1) subtract_row(from, to, 1, run.length - 1, one, one);
-    else subtract_row(from, to, 1, run.length - 1, int64_t(1), run.along[1]);
+    else if (run.along[1] == 1) map_slice(run, from, to, one, one);
+    else map_slice(run, from, to, int64_t(1), run.along[1]);
   }
   return true;
 }
@@ -113,7 +147,6 @@ template <class T> void compute(const NeighborsRun &run) {
   T *out = static_cast<T *>(run.out);
   if (run_slices(run, y, out)) return;
   const bool are_side_by_side = run.across[0] == 1 && run.across[1] == 1;
-  const std::integral_constant<int64_t, 1> one;
   for (int64_t first = 0; first < run.count; first += slices_together) {
     const int64_t count = std::min(slices_together, run.count - first);
     const T *from = y + first * run.across[0];

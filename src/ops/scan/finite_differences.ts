@@ -17,6 +17,7 @@ import type { FloatOf } from "../elementwise/types.ts";
 import { cat } from "../join/cat.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
+import { fusesNeighbors, neighbors } from "./trapezoid.cpu.ts";
 
 /** The distance between samples along an axis, or their coordinates: a vector with one number per sample. */
 type Spacing = number | Tensor;
@@ -126,8 +127,14 @@ function combined(factors: Factors, samples: readonly Tensor[]): Tensor {
   return others.reduce((total, each) => add(total, each), first);
 }
 
+/** The longest slices along an axis but the last that one native call differentiates, some of them in each task. */
+const MOST_FUSED = 1024;
+
 function alongAxis(x: Tensor, axis: number, spacing: Spacing, isSecondOrder: boolean): Tensor {
   const size = x.shape[axis];
+  if (!(Tensor.isTensor(spacing) || isSecondOrder) && fusesNeighbors(x, axis))
+    if (axis === x.rank - 1 || size <= MOST_FUSED)
+      return neighbors("gradient", x, { axis, distance: spacing, function: "slopes" });
   const part = (from: Tensor, start: number, length = 1): Tensor => narrow(from, axis, start, length);
   const distances = Tensor.isTensor(spacing) ? distancesOf(x, axis, spacing) : undefined;
   const step = (at: number): Tensor | number => (distances ? part(distances, at) : spacing);

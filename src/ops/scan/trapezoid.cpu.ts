@@ -1,6 +1,6 @@
 /**
- * Functions of neighbors along an axis in one call of the cpu backend, without a gradient: integrals of equally spaced
- * samples, and differences.
+ * Functions of neighbors along an axis in one call of the cpu backend, without a gradient: integrals and slopes of
+ * equally spaced samples, and differences.
  */
 import type { Implementation } from "../../backend/backend.ts";
 import { cpuCall } from "../../backend/cpu/call.ts";
@@ -15,7 +15,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import { slicesOf } from "../../tensor/slices.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
-export const functions = enumeration("Neighbors", ["integral", "integrals", "differences"]);
+export const functions = enumeration("Neighbors", ["integral", "integrals", "differences", "slopes"]);
 
 interface NeighborsAttributes {
   readonly axis: number;
@@ -47,9 +47,13 @@ const neighborsPrimitive = definePrimitive<NeighborsAttributes>({
 export const fusesNeighbors = (y: Tensor, axis: number): boolean =>
   isFloat(y.dtype) && y.shape[axis] > 1 && fusesOnCpu(y);
 
-/** Computes a function along an axis, which the result of `integral` lacks, and others have with one element less. */
+/**
+ * Computes a function along an axis, which the result of `integral` lacks, that of `slopes` has, and others have with
+ * one element less.
+ */
 export function neighbors(operation: string, y: Tensor, attributes: NeighborsAttributes): Tensor {
   const { axis, function: name } = attributes;
-  const shape = name === "integral" ? y.shape.toSpliced(axis, 1) : y.shape.with(axis, y.shape[axis] - 1);
+  const length = y.shape[axis] - (name === "slopes" ? 0 : 1);
+  const shape = name === "integral" ? y.shape.toSpliced(axis, 1) : y.shape.with(axis, length);
   return execute(neighborsPrimitive, [y], shape, y.dtype, attributes, operation);
 }

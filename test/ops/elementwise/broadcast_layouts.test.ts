@@ -45,3 +45,23 @@ test.each(tested)("drawn broadcasts equal expanded operands, on %s", (backend) =
       }),
     );
 });
+
+test.each(tested)("runs that each repeat an element, of any length, on %s", (backend) => {
+  const random = new Random(hash("repeated runs"));
+  for (let round = 0; round < 64; round++)
+    withBackend(backend, () => {
+      const most = backend === "cpu" ? [20, 300, 700][round % 3] : 20;
+      const [rows, length] = [random.integer(1, 12), random.integer(1, most)];
+      const dtype = dtypes[random.integer(0, backend === "metal" ? 4 : 5)];
+      const drawn = (size: number): number[] => Array.from({ length: size }, () => random.integer(0, 9));
+      const [values, column] = [drawn(rows * length), drawn(rows)];
+      const of = (list: readonly number[], shape: readonly number[]): Tensor =>
+        library.toDType(library.tensor(Float32Array.from(list), { shape }), dtype) as Tensor;
+      const [x, y] = [of(values, [rows, length]), of(column, [rows, 1])];
+      const listed = (result: Tensor): number[] => Array.from(library.toDType(result, "float32").dataSync(), Number);
+      const sums = values.map((value, at) => value + column[Math.floor(at / length)]);
+      expect([rows, length, dtype, listed(library.add(x, y) as Tensor)]).toEqual([rows, length, dtype, sums]);
+      expect(listed(x.add_(y))).toEqual(sums);
+      expect(listed(x.copy_(y))).toEqual(values.map((_, at) => column[Math.floor(at / length)]));
+    });
+});

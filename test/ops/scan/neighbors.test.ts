@@ -1,12 +1,13 @@
 /**
- * Differences and integrals of drawn shapes along every axis, in every layout and float dtype, compared with loops in
- * float64.
+ * Differences, slopes and integrals of drawn shapes along every axis, in every layout and float dtype, compared with
+ * loops in float64.
  */
 import { describe, expect, test } from "bun:test";
 import {
   cumulativeTrapezoid,
   type DType,
   diff,
+  gradient,
   type Tensor,
   toDType,
   trapezoid,
@@ -45,8 +46,19 @@ function integrals(y: readonly number[]): number[] {
   });
 }
 
+const DISTANCE = 0.75;
+function slopes(y: readonly number[]): number[] {
+  const last = y.length - 1;
+  return y.map((_, at) => {
+    const [before, after] = [Math.max(at - 1, 0), Math.min(at + 1, last)];
+    return (y[after]! - y[before]!) / (DISTANCE * (after - before));
+  });
+}
+const slopesOf = (x: Tensor, dim: number): Tensor => gradient(x, { dim, spacing: DISTANCE })[0]!;
+
 const functions = [
   ["diff", (x: Tensor, dim: number) => diff(x, { dim }), differences],
+  ["gradient", slopesOf, slopes],
   ["cumulativeTrapezoid", (x: Tensor, dim: number) => cumulativeTrapezoid(x, { dim }), integrals],
   ["trapezoid", (x: Tensor, dim: number) => trapezoid(x, { dim }), (y: readonly number[]) => integrals(y).slice(-1)],
 ] as const;
@@ -96,7 +108,7 @@ describe("neighbors have the same bits", () => {
   });
 });
 
-describe("integrals of long slices", () => {
+describe("integrals and slopes of long slices", () => {
   const lengths = [65_536, 65_537, 65_538, 100_003];
   const drawn = (length: number) => {
     const random = new Random(length);
@@ -111,12 +123,13 @@ describe("integrals of long slices", () => {
       // the sum of magnitudes is at most 2 per sample, and a sum of n numbers has at most n roundings
       const worst = got.reduce((most, value, at) => Math.max(most, Math.abs(value - expected[at]!)), 0);
       expect([got.length, worst < length * 2 * length * 2 ** -53]).toEqual([2 * (length - 1), true]);
+      expect(listOf(slopesOf(x, 1))).toEqual(along(block, 1, slopes));
     }),
   );
   testSameBits((backend) =>
-    lengths.slice(backend === "cpu" ? 0 : lengths.length).map((length) => {
+    lengths.slice(backend === "cpu" ? 0 : lengths.length).flatMap((length) => {
       const x = place(drawn(length), "contiguous", backend, new Random(1));
-      return cumulativeTrapezoid(x).dataSync();
+      return [cumulativeTrapezoid(x).dataSync(), slopesOf(x, 1).dataSync()];
     }),
   );
 });
