@@ -236,7 +236,7 @@ void run_transposed(Addresses first, const CopyPlan &plan, int64_t size) {
 bool copy_planned(const Nest<2> &nest, int64_t size, const Addresses &first) {
   CopyPlan plan;
   if (!find_plan(nest, size, plan)) return false;
-  if (plan.is_filling) with_size(size, [&](auto element) { fill_rows<decltype(element)>(first, plan); });
+  if (plan.is_filling) run_filling(first, plan, size);
   else if (is_reversed(plan, size))
     with_size(size, [&](auto element) { reverse_rows<decltype(element)>(first, plan); });
   else if (plan.is_rows) run_rows(first, plan, size);

@@ -14,7 +14,7 @@ constexpr int64_t padded_elements = 1 << 14; // of a task
 constexpr int64_t cached_bytes = 1 << 21, page = 1 << 12;
 constexpr int64_t shortest_streamed_row = 1 << 10;
 constexpr int64_t longest_filled = 1 << 15; // bytes of rows of one element, each of which one thread writes
-constexpr int64_t shortest_reversed = 8; // elements of a row that is copied backwards by a loop over vectors
+constexpr int64_t shortest_reversed = 8;    // elements of a row that is copied backwards by a loop over vectors
 // glibc copies rows from this length on with `rep movsb`, which takes several times as long if the addresses are not
 // aligned (EPYC).
 constexpr int64_t long_row = 1 << 11;
