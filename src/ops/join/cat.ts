@@ -7,7 +7,7 @@ import { checkRank, normalizeAxis, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { axisOf } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
-import { commonDType, fitsAlong, isNothing, joined } from "./joined.ts";
+import { fitsAlong, isNothing, joined } from "./joined.ts";
 
 /** Options of {@link cat} and {@link stack}. */
 export interface CatOptions {
