@@ -12,6 +12,7 @@ export {
   RAdam,
   type RAdamOptions,
 } from "./adam_variants.ts";
+export { ASGD, type ASGDOptions } from "./asgd.ts";
 export { type AveragedState, AveragedWeights, type AveragedWeightsOptions } from "./averaged.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
 export { EarlyStopping, type EarlyStoppingOptions, type EarlyStoppingState } from "./early_stopping.ts";
@@ -25,6 +26,7 @@ export { Muon, type MuonOptions } from "./muon.ts";
 export { Optimizer } from "./optimizer.ts";
 export { type PlateauState, ReduceOnPlateau, type ReduceOnPlateauOptions } from "./plateau.ts";
 export { RMSprop, type RMSpropOptions } from "./rmsprop.ts";
+export { Rprop, type RpropOptions } from "./rprop.ts";
 export {
   type CosineOptions,
   constant,
