@@ -40,6 +40,7 @@ const asgdParameters = optimizerParameters("ASGD", defaults);
  *
  *     η = lr / (1 + λ lr t)^alpha,   p ← (1 - λ η) p - η g,   a ← a + (p - a) / max(1, t - t0)
  *
+ * In the first step a ← p.
  * The average a is `average` in the state: `optimizer.stateDict().tensors["0.average"]`. A new learning rate applies to
  * the next step; PyTorch applies it one step later.
  *
@@ -69,7 +70,7 @@ export class ASGD extends ComposedOptimizer<ASGDOptions> {
   protected override next(slot: Slot<ASGDOptions>, p: Tensor, g: Tensor): Tensor {
     const { group, state } = slot;
     const stepSize = () => group.lr / (1 + group.lambd * group.lr * (slot.steps - 1)) ** group.alpha;
-    const share = () => 1 / Math.max(1, slot.steps - 1 - group.t0);
+    const share = () => (slot.steps === 1 ? 1 : 1 / Math.max(1, slot.steps - 1 - group.t0));
     const direction: Tensor = group.weightDecay === 0 ? g : add(g, mul(p, group.weightDecay));
     const decayed: Tensor = mul(
       p,

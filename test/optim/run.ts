@@ -21,8 +21,8 @@ export function on<Result>(backend: BackendName, body: () => Result): Result {
   return result;
 }
 
-const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor } = optim;
-const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor };
+const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor, ASGD, Rprop } = optim;
+const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor, ASGD, Rprop };
 export type OptimizerName = keyof typeof classes;
 
 /** An optimizer by its name. TypeScript takes seconds to unite the constructors' types, so one type stands for all. */
