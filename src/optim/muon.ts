@@ -76,8 +76,8 @@ const muonParameters = optimizerParameters("Muon", defaults);
  * Use it for the weight matrices of hidden layers. Pass embeddings, biases and norms to another optimizer, such as
  * {@link AdamW}. A step computes several matrix products per parameter, in float32 (float64 for float64 parameters).
  *
- * The formulas are PyTorch's. PyTorch computes the Newton-Schulz iterations in bfloat16, so its results differ by about
- * 1 % of a step. Its default `lr` is 1e-3 and its default `weightDecay` 0.1; the defaults here are Jordan's.
+ * The formulas are PyTorch's. PyTorch computes the Newton-Schulz iterations in bfloat16, so its steps differ by 1 to
+ * 2 %. Its default `lr` is 1e-3 and its default `weightDecay` 0.1; the defaults here are Jordan's.
  *
  * @example
  * const muon = new Muon(matrices, { lr: 0.02 });

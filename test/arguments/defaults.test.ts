@@ -72,14 +72,11 @@ const ours = new Map<string, Defaults>(
     ),
   ]),
 );
-const { ASGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, LBFGS } = optim;
-const { Lion, Muon, NAdam, RAdam, RMSprop, Rprop, SGD } = optim;
-const optimizers = {
-  ...{ ASGD, Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, LBFGS },
-  ...{ Lion, Muon, NAdam, RAdam, RMSprop, Rprop, SGD },
-};
+const optimizers =
+  "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Lion Muon NAdam RAdam RMSprop Rprop SGD".split(" ");
 type OptimizerClass = new (parameters: readonly orchard.Tensor[]) => { readonly groups: readonly object[] };
-for (const [name, Class] of Object.entries(optimizers) as unknown as [string, OptimizerClass][]) {
+for (const name of optimizers) {
+  const Class = (optim as Record<string, unknown>)[name] as OptimizerClass;
   const { groups } = new Class([zeros([2, 2], { requiresGrad: true })]);
   const { parameters: _, initialLr: __, ...options } = groups[0] as Record<string, unknown>;
   ours.set(name, options);

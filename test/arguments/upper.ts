@@ -115,7 +115,7 @@ export const calls: Calls = {
     make(optim.Muon),
     () => [
       [leaf()],
-      { lr: 1, newtonSchulzSteps: 1, newtonSchulzCoefficients: [3, -4, 2], eps: 1, adjustLearningRate: "matchRmsAdamw" },
+      { lr: 1, newtonSchulzSteps: 1, newtonSchulzCoefficients: [3, 1, 2], eps: 1, adjustLearningRate: "matchRmsAdamw" },
     ],
   ],
   "Optimizer.setLearningRate": [(lr, group) => new optim.SGD([leaf()]).setLearningRate(lr, group), () => [1, 0]],
