@@ -15,6 +15,7 @@ export {
 export { ASGD, type ASGDOptions } from "./asgd.ts";
 export { type AveragedState, AveragedWeights, type AveragedWeightsOptions } from "./averaged.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
+export type { ComposedOptions } from "./composed.ts";
 export { EarlyStopping, type EarlyStoppingOptions, type EarlyStoppingState } from "./early_stopping.ts";
 export type { FusedOptions } from "./fused.ts";
 export { GradScaler, type GradScalerOptions, type GradScalerState } from "./grad_scaler.ts";
