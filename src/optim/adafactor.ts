@@ -1,11 +1,7 @@
-import { describeValue } from "../core/describe.ts";
-import { ArgumentError } from "../core/errors.ts";
-import { listed } from "../core/kinds.ts";
 import { checkNumber, notNegative } from "../core/options.ts";
-import { type Given, reading } from "../core/parameters.ts";
-import { toDType } from "../ops/copy/cast.ts";
+import type { Given } from "../core/parameters.ts";
 import { copyInto } from "../ops/copy/copy.ts";
-import { mul, neg, square, sub } from "../ops/elementwise/arithmetic.ts";
+import { mul, square, sub } from "../ops/elementwise/arithmetic.ts";
 import { clamp } from "../ops/elementwise/clamp.ts";
 import { div } from "../ops/elementwise/division.ts";
 import { lerp } from "../ops/elementwise/lerp.ts";
@@ -16,14 +12,14 @@ import { norm } from "../ops/reduction/norm.ts";
 import type { FloatDType } from "../tensor/dtype.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
+import { ComposedOptimizer, type ComposedOptions } from "./composed.ts";
+import type { ParameterGroup, Parameters } from "./groups.ts";
 import { liveScalar } from "./live_scalar.ts";
-import { Optimizer } from "./optimizer.ts";
-import { optimizerParameters } from "./options.ts";
-import { type Slot, stateDType, type Update } from "./slot.ts";
+import { listOf, optimizerParameters } from "./options.ts";
+import type { Slot } from "./slot.ts";
 
 /** Options of {@link Adafactor}, as in PyTorch. */
-export interface AdafactorOptions extends LearningRate {
+export interface AdafactorOptions extends ComposedOptions {
   /** The exponent of the decay rate: 1 − β₂ in step t is t^beta2Decay. Default −0.8. */
   beta2Decay: number;
   /**
@@ -37,8 +33,6 @@ export interface AdafactorOptions extends LearningRate {
   weightDecay: number;
   /** Maximizes the objective instead of minimizing it. Default false. */
   maximize: boolean;
-  /** Keeps a float32 copy of float16 and bfloat16 parameters. Default false. */
-  masterWeights: boolean;
 }
 
 const defaults: AdafactorOptions = {
@@ -75,7 +69,7 @@ const precision: Readonly<Record<FloatDType, number>> = {
  *
  * @throws {ArgumentError} for an invalid option or parameter list. @throws {DTypeError} for integer parameters.
  */
-export class Adafactor extends Optimizer<AdafactorOptions> {
+export class Adafactor extends ComposedOptimizer<AdafactorOptions> {
   constructor(parameters: Parameters<AdafactorOptions>, ...options: Given<Partial<AdafactorOptions>, ["lr"]>);
   constructor(...values: unknown[]) {
     const { parameters, options } = adafactorParameters(values);
@@ -84,14 +78,7 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
 
   protected override checkOptions(group: ParameterGroup<AdafactorOptions>): void {
     super.checkOptions(group);
-    const { eps } = group;
-    if (!reading(this.name, () => Array.isArray(eps) && eps.length === 2))
-      throw new ArgumentError(
-        this.name,
-        "invalidOption",
-        `expected eps to be two numbers, such as [null, 1e-3], got ${describeValue(eps)}`,
-      );
-    const [first, second] = reading(this.name, () => listed(eps) ?? []);
+    const [first, second] = listOf(this.name, "eps", group.eps, "[null, 1e-3]");
     if (first !== null) checkNumber(this.name, "eps[0]", first, notNegative);
     checkNumber(this.name, "eps[1]", second, notNegative);
     checkNumber(this.name, "beta2Decay", group.beta2Decay, {
@@ -102,10 +89,8 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
     checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
   }
 
-  override stateNames({ masterWeights }: ParameterGroup<AdafactorOptions>, { dtype, rank }: Tensor): readonly string[] {
-    const moments = rank > 1 ? ["rowVariance", "columnVariance"] : ["variance"];
-    return masterWeights && (dtype === "float16" || dtype === "bfloat16") ? [...moments, "master"] : moments;
-  }
+  protected override ownState = ({ rank }: Tensor): readonly string[] =>
+    rank > 1 ? ["rowVariance", "columnVariance"] : ["variance"];
 
   /** One element per row in `rowVariance`, and per column in `columnVariance`. */
   override stateShape(name: string, { shape, rank }: Tensor): Shape {
@@ -113,42 +98,27 @@ export class Adafactor extends Optimizer<AdafactorOptions> {
     return name === "columnVariance" ? shape.with(rank - 2, 1) : shape;
   }
 
-  /** @internal */
-  override stepKey(): string {
-    const fixed = this.groups.map(({ eps, d, weightDecay, maximize, masterWeights }) =>
-      [...eps, d, weightDecay === 0, maximize, masterWeights].join(" "),
-    );
-    return fixed.join();
-  }
+  protected override fixedOptions = ({ eps, d, weightDecay }: ParameterGroup<AdafactorOptions>): readonly unknown[] => [
+    ...eps,
+    d,
+    weightDecay === 0,
+  ];
 
-  protected override update(updates: readonly Update<AdafactorOptions>[]): void {
-    for (const { slot, gradient } of updates) updateOne(slot, gradient);
+  protected override next(slot: Slot<AdafactorOptions>, p: Tensor, g: Tensor): Tensor {
+    const { parameter, group } = slot;
+    const { eps, d, weightDecay } = group;
+    const [first, second] = [eps[0] ?? precision[parameter.dtype as FloatDType], eps[1]];
+    const size: Tensor = clamp(mul(norm(p), 1 / Math.sqrt(p.size)), { min: second });
+    const newest = liveScalar(() => slot.steps ** group.beta2Decay, g.dtype);
+    const estimate = varianceOf(slot, g, newest, first);
+    const direction: Tensor = mul(rsqrt(clamp(estimate, { min: first * first })), g);
+    const clipping: Tensor = clamp(mul(norm(direction), 1 / (Math.sqrt(p.size) * d)), { min: 1 });
+    const rate = liveScalar(() => Math.min(group.lr, 1 / Math.sqrt(slot.steps)), g.dtype);
+    const stepSize: Tensor = mul(div(size, clipping), rate);
+    const kept = () => 1 - group.lr * group.weightDecay;
+    const decayed: Tensor = weightDecay === 0 ? p : mul(p, liveScalar(kept, g.dtype));
+    return sub(decayed, mul(direction, stepSize));
   }
-}
-
-function updateOne(slot: Slot<AdafactorOptions>, gradient: Tensor): void {
-  const { parameter, state, group } = slot;
-  const { eps, d, weightDecay, maximize } = group;
-  const [first, second] = [eps[0] ?? precision[parameter.dtype as FloatDType], eps[1]];
-  const given: Tensor = toDType(gradient, stateDType(parameter));
-  const g: Tensor = maximize ? neg(given) : given;
-  const p: Tensor = state["master"] ?? toDType(parameter, g.dtype);
-  const size: Tensor = clamp(mul(norm(p), 1 / Math.sqrt(p.size)), { min: second });
-  const estimate = varianceOf(
-    slot,
-    g,
-    liveScalar(() => slot.steps ** group.beta2Decay, g.dtype),
-    first,
-  );
-  const direction: Tensor = mul(rsqrt(clamp(estimate, { min: first * first })), g);
-  const clipping: Tensor = clamp(mul(norm(direction), 1 / (Math.sqrt(p.size) * d)), { min: 1 });
-  const rate = liveScalar(() => Math.min(group.lr, 1 / Math.sqrt(slot.steps)), g.dtype);
-  const stepSize: Tensor = mul(div(size, clipping), rate);
-  const kept = () => 1 - group.lr * group.weightDecay;
-  const decayed: Tensor = weightDecay === 0 ? p : mul(p, liveScalar(kept, g.dtype));
-  const next = sub(decayed, mul(direction, stepSize));
-  if (state["master"]) copyInto(state["master"], next);
-  copyInto(parameter, next);
 }
 
 /** Updates the averages, and returns the estimated variance of each element. */

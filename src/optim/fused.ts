@@ -9,7 +9,7 @@ import type { LearningRate, ParameterGroup } from "./groups.ts";
 import { Optimizer } from "./optimizer.ts";
 import { MAX_PARAMETERS, updateCall } from "./primitive.ts";
 import { type Coefficients, type RuleName, ruleState } from "./rules.ts";
-import type { Slot, Update } from "./slot.ts";
+import { type Slot, type Update, withMaster } from "./slot.ts";
 import { gradientDType, updateBatch, updatePrimitive } from "./update.ts";
 
 /** Options that all fused optimizers accept. */
@@ -29,9 +29,7 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
   protected abstract coefficientsOf(slot: Slot<Options>): Coefficients;
 
   override stateNames(group: ParameterGroup<Options>, parameter: Tensor): readonly string[] {
-    const isHalf = parameter.dtype === "float16" || parameter.dtype === "bfloat16";
-    const names = ruleState[this.ruleOf(group)];
-    return group.masterWeights && isHalf ? [...names, "master"] : names;
+    return withMaster(ruleState[this.ruleOf(group)], group.masterWeights, parameter);
   }
 
   private batches: readonly Batch[] = [];

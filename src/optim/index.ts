@@ -12,8 +12,10 @@ export {
   RAdam,
   type RAdamOptions,
 } from "./adam_variants.ts";
+export { ASGD, type ASGDOptions } from "./asgd.ts";
 export { type AveragedState, AveragedWeights, type AveragedWeightsOptions } from "./averaged.ts";
 export { type ClipGradNormOptions, clipGradNorm, clipGradValue } from "./clip.ts";
+export type { ComposedOptions } from "./composed.ts";
 export { EarlyStopping, type EarlyStoppingOptions, type EarlyStoppingState } from "./early_stopping.ts";
 export type { FusedOptions } from "./fused.ts";
 export { GradScaler, type GradScalerOptions, type GradScalerState } from "./grad_scaler.ts";
@@ -25,6 +27,7 @@ export { Muon, type MuonOptions } from "./muon.ts";
 export { Optimizer } from "./optimizer.ts";
 export { type PlateauState, ReduceOnPlateau, type ReduceOnPlateauOptions } from "./plateau.ts";
 export { RMSprop, type RMSpropOptions } from "./rmsprop.ts";
+export { Rprop, type RpropOptions } from "./rprop.ts";
 export {
   type CosineOptions,
   constant,

@@ -1,7 +1,7 @@
-import { ShapeError } from "../core/errors.ts";
-import { belowOne, checkNumber, count, notNegative } from "../core/options.ts";
+import { describeValue } from "../core/describe.ts";
+import { ArgumentError, ShapeError } from "../core/errors.ts";
+import { belowOne, checkNumber, count, finite, notNegative } from "../core/options.ts";
 import type { Given } from "../core/parameters.ts";
-import { toDType } from "../ops/copy/cast.ts";
 import { copyInto } from "../ops/copy/copy.ts";
 import { add, mul, sub } from "../ops/elementwise/arithmetic.ts";
 import { div } from "../ops/elementwise/division.ts";
@@ -11,14 +11,14 @@ import { mm } from "../ops/matmul/matmul.ts";
 import { norm } from "../ops/reduction/norm.ts";
 import { transpose } from "../ops/view/permute.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import type { LearningRate, ParameterGroup, Parameters } from "./groups.ts";
+import { ComposedOptimizer, type ComposedOptions } from "./composed.ts";
+import type { ParameterGroup, Parameters } from "./groups.ts";
 import { liveScalar } from "./live_scalar.ts";
-import { Optimizer } from "./optimizer.ts";
-import { optimizerParameters } from "./options.ts";
-import { stateDType, type Update } from "./slot.ts";
+import { checkList, optimizerParameters } from "./options.ts";
+import type { Slot } from "./slot.ts";
 
 /** Options of {@link Muon}. */
-export interface MuonOptions extends LearningRate {
+export interface MuonOptions extends Omit<ComposedOptions, "maximize"> {
   /** The decay rate μ of the momentum. Default 0.95. */
   momentum: number;
   /** Nesterov momentum: the gradient is averaged with the momentum once more. Default true. */
@@ -27,9 +27,30 @@ export interface MuonOptions extends LearningRate {
   weightDecay: number;
   /** The number of Newton-Schulz iterations. Default 5. */
   newtonSchulzSteps: number;
-  /** Keeps a float32 copy of float16 and bfloat16 parameters. Default false. */
-  masterWeights: boolean;
+  /**
+   * The coefficients a, b and c of the Newton-Schulz polynomial, which maps singular values to about 1. Its derivative
+   * at 0 is as large as possible. Default [3.4445, -4.775, 2.0315].
+   *
+   * Source: https://kellerjordan.github.io/posts/muon/
+   */
+  newtonSchulzCoefficients: readonly [a: number, b: number, c: number];
+  /** A lower bound of the norm by which the momentum is divided. Default 1e-7. */
+  eps: number;
+  /**
+   * The factor of the learning rate for a matrix. `"original"`, Jordan's: √max(1, rows / columns). `"matchRmsAdamw"`,
+   * whose updates are about as large as AdamW's (Liu et al., "Muon is Scalable for LLM Training", 2025):
+   * 0.2 √max(rows, columns). `"spectralUnclamped"` (Bernstein, "Deriving Muon", 2025): √(rows / columns). Default
+   * "original".
+   */
+  adjustLearningRate: keyof typeof adjustments;
 }
+
+/** Factors of the learning rate. */
+const adjustments = {
+  original: (rows: number, columns: number) => Math.sqrt(Math.max(1, rows / columns)),
+  matchRmsAdamw: (rows: number, columns: number) => 0.2 * Math.sqrt(Math.max(rows, columns)),
+  spectralUnclamped: (rows: number, columns: number) => Math.sqrt(rows / columns),
+};
 
 const defaults: MuonOptions = {
   lr: 0.02,
@@ -37,6 +58,9 @@ const defaults: MuonOptions = {
   nesterov: true,
   weightDecay: 0,
   newtonSchulzSteps: 5,
+  newtonSchulzCoefficients: [3.4445, -4.775, 2.0315],
+  eps: 1e-7,
+  adjustLearningRate: "original",
   masterWeights: false,
 };
 
@@ -47,10 +71,13 @@ const muonParameters = optimizerParameters("Muon", defaults);
  * momentum, approximately orthogonalized.
  *
  *     m ← μ m + (1 - μ) g,   u = μ m + (1 - μ) g, or m without nesterov
- *     p ← p - lr (λ p + √max(1, rows / columns) · orthogonalize(u))
+ *     p ← p - lr (λ p + adjustment · orthogonalize(u))
  *
  * Use it for the weight matrices of hidden layers. Pass embeddings, biases and norms to another optimizer, such as
  * {@link AdamW}. A step computes several matrix products per parameter, in float32 (float64 for float64 parameters).
+ *
+ * The formulas are PyTorch's. PyTorch computes the Newton-Schulz iterations in bfloat16, so its steps differ by 1 to
+ * 2 %. Its default `lr` is 1e-3 and its default `weightDecay` 0.1; the defaults here are Jordan's.
  *
  * @example
  * const muon = new Muon(matrices, { lr: 0.02 });
@@ -59,7 +86,7 @@ const muonParameters = optimizerParameters("Muon", defaults);
  * @throws {ShapeError} `notAMatrix`, naming each parameter that is not a matrix. @throws {ArgumentError} for an invalid
  * option or parameter list. @throws {DTypeError} for integer parameters.
  */
-export class Muon extends Optimizer<MuonOptions> {
+export class Muon extends ComposedOptimizer<MuonOptions> {
   constructor(parameters: Parameters<MuonOptions>, ...options: Given<Partial<MuonOptions>, ["lr"]>);
   constructor(...values: unknown[]) {
     const { parameters, options } = muonParameters(values);
@@ -79,63 +106,50 @@ export class Muon extends Optimizer<MuonOptions> {
     checkNumber(this.name, "momentum", group.momentum, belowOne);
     checkNumber(this.name, "weightDecay", group.weightDecay, notNegative);
     checkNumber(this.name, "newtonSchulzSteps", group.newtonSchulzSteps, count);
-  }
-
-  override stateNames({ masterWeights }: ParameterGroup<MuonOptions>, { dtype }: Tensor): readonly string[] {
-    return masterWeights && (dtype === "float16" || dtype === "bfloat16") ? ["momentum", "master"] : ["momentum"];
-  }
-
-  /** @internal */
-  override stepKey(): string {
-    const fixed = this.groups.map(({ momentum, nesterov, newtonSchulzSteps, masterWeights }) =>
-      [momentum, nesterov, newtonSchulzSteps, masterWeights].join(" "),
+    const example = "[3.4445, -4.775, 2.0315]";
+    checkList(this.name, "newtonSchulzCoefficients", group.newtonSchulzCoefficients, example, [finite, finite, finite]);
+    checkNumber(this.name, "eps", group.eps, notNegative);
+    const choices = Object.keys(adjustments);
+    if (choices.includes(group.adjustLearningRate)) return;
+    throw new ArgumentError(
+      this.name,
+      "invalidOption",
+      `expected adjustLearningRate to be one of ${choices.join(", ")}, got ${describeValue(group.adjustLearningRate)}`,
     );
-    return fixed.join();
   }
 
-  protected override update(updates: readonly Update<MuonOptions>[]): void {
-    for (const each of updates) updateMatrix(each);
+  protected override ownState = (): readonly string[] => ["momentum"];
+
+  protected override fixedOptions = (group: ParameterGroup<MuonOptions>): readonly unknown[] => {
+    const { momentum, nesterov, newtonSchulzSteps, newtonSchulzCoefficients, eps } = group;
+    return [momentum, nesterov, newtonSchulzSteps, ...newtonSchulzCoefficients, eps];
+  };
+
+  protected override next({ parameter, state, group }: Slot<MuonOptions>, p: Tensor, g: Tensor): Tensor {
+    const { momentum, nesterov } = group;
+    const blend = (m: Tensor): Tensor => add(mul(m, momentum), mul(g, 1 - momentum));
+    const m = blend(state["momentum"]);
+    const direction = orthogonalize(nesterov ? blend(m) : m, group);
+    copyInto(state["momentum"], m);
+    const [rows, columns] = parameter.sizes(2);
+    const scale = liveScalar(() => group.lr * adjustments[group.adjustLearningRate](rows, columns), g.dtype);
+    const decay = liveScalar(() => group.lr * group.weightDecay, g.dtype);
+    return sub(p, add(mul(p, decay), mul(direction, scale)));
   }
 }
-
-function updateMatrix({ slot, gradient }: Update<MuonOptions>): void {
-  const { parameter, state, group } = slot;
-  const { momentum, nesterov, newtonSchulzSteps } = group;
-  const g: Tensor = toDType(gradient, stateDType(parameter));
-  const p: Tensor = state["master"] ?? toDType(parameter, g.dtype);
-  const blend = (m: Tensor): Tensor => add(mul(m, momentum), mul(g, 1 - momentum));
-  const m = blend(state["momentum"]);
-  const [rows, columns] = parameter.sizes(2);
-  const direction = orthogonalize(nesterov ? blend(m) : m, newtonSchulzSteps);
-  const scale = liveScalar(() => group.lr * Math.sqrt(Math.max(1, rows / columns)), g.dtype);
-  const decay = liveScalar(() => group.lr * group.weightDecay, g.dtype);
-  const next = sub(p, add(mul(p, decay), mul(direction, scale)));
-  copyInto(state["momentum"], m);
-  if (state["master"]) copyInto(state["master"], next);
-  copyInto(parameter, next);
-}
-
-/**
- * Coefficients of the Newton-Schulz polynomial, which maps singular values to about 1. Its derivative at 0 is as large
- * as possible.
- *
- * Source: https://kellerjordan.github.io/posts/muon/
- */
-const [A, B, C] = [3.4445, -4.775, 2.0315];
-/** A lower bound of the norm, to avoid a division by 0. */
-const EPSILON = 1e-7;
 
 /**
  * Returns a matrix with the singular vectors of x and singular values between about 0.7 and 1.2. It runs the
- * Newton-Schulz iteration X ← A X + (B X Xᵀ + C (X Xᵀ)²) X, starting from x / ‖x‖.
+ * Newton-Schulz iteration X ← a X + (b X Xᵀ + c (X Xᵀ)²) X, starting from x / max(‖x‖, eps).
  */
-export function orthogonalize(x: Tensor, steps: number): Tensor {
+function orthogonalize(x: Tensor, { newtonSchulzSteps, newtonSchulzCoefficients, eps }: MuonOptions): Tensor {
+  const [a, b, c] = newtonSchulzCoefficients;
   const isTall = x.shape[0] > x.shape[1]; // X Xᵀ is smaller when X has fewer rows than columns
   const wide = isTall ? transpose(x, 0, 1) : x;
-  let next: Tensor = div(wide, maximum(norm(wide), EPSILON));
-  for (let step = 0; step < steps; step++) {
+  let next: Tensor = div(wide, maximum(norm(wide), eps));
+  for (let step = 0; step < newtonSchulzSteps; step++) {
     const gram = mm(next, transpose(next, 0, 1));
-    next = addmm(next, addmm(gram, gram, gram, { beta: B, alpha: C }), next, { beta: A });
+    next = addmm(next, addmm(gram, gram, gram, { beta: b, alpha: c }), next, { beta: a });
   }
   return isTall ? transpose(next, 0, 1) : next;
 }

@@ -3,7 +3,7 @@
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
 import { listed } from "../core/kinds.ts";
-import { belowOne, checkNumber } from "../core/options.ts";
+import { belowOne, checkNumber, type NumberRule } from "../core/options.ts";
 import { type Kind, named, operand, optional, parameters, reading } from "../core/parameters.ts";
 import type { LearningRate, Parameters } from "./groups.ts";
 
@@ -27,14 +27,30 @@ export function optimizerParameters<Options extends LearningRate>(name: string, 
   };
 }
 
-/** Checks the two decay rates of averages. @throws {ArgumentError} `invalidOption` */
-export function checkBetas(operation: string, betas: unknown): void {
-  if (!reading(operation, () => Array.isArray(betas) && betas.length === 2))
-    throw new ArgumentError(
-      operation,
-      "invalidOption",
-      `expected betas to be two numbers, such as [0.9, 0.999], got ${describeValue(betas)}`,
-    );
-  for (const [index, beta] of reading(operation, () => listed(betas) ?? []).entries())
-    checkNumber(operation, `betas[${index}]`, beta, belowOne);
+/** Returns an option that is a list like `example`. @throws {ArgumentError} `invalidOption` for another length */
+export function listOf(operation: string, name: string, value: unknown, example: string): readonly unknown[] {
+  const count = example.split(",").length;
+  const list = reading(operation, () => (Array.isArray(value) ? listed(value) : null));
+  if (list?.length === count) return list;
+  throw new ArgumentError(
+    operation,
+    "invalidOption",
+    `expected ${name} to be ${count === 2 ? "two" : "three"} numbers, such as ${example}, got ${describeValue(value)}`,
+  );
 }
+
+/** Checks an option that is a list like `example`, each number by its rule. @throws {ArgumentError} `invalidOption` */
+export function checkList(
+  operation: string,
+  name: string,
+  value: unknown,
+  example: string,
+  rules: readonly NumberRule[],
+): void {
+  for (const [index, each] of listOf(operation, name, value, example).entries())
+    checkNumber(operation, `${name}[${index}]`, each, rules[index]);
+}
+
+/** Checks the two decay rates of averages. @throws {ArgumentError} `invalidOption` */
+export const checkBetas = (operation: string, betas: unknown): void =>
+  checkList(operation, "betas", betas, "[0.9, 0.999]", [belowOne, belowOne]);

@@ -38,6 +38,10 @@ export interface Update<Options> {
   readonly gradient: Tensor;
 }
 
+/** Adds the name of the master weights to those of the state of a parameter that has master weights. */
+export const withMaster = (names: readonly string[], isKept: boolean, { dtype }: Tensor): readonly string[] =>
+  isKept && (dtype === "float16" || dtype === "bfloat16") ? [...names, "master"] : names;
+
 /** Returns the dtype of a parameter's state. */
 export const stateDType = ({ dtype }: Tensor) => accumulationDType(dtype);
 

@@ -34,6 +34,9 @@ const pytorchOption: Readonly<Record<string, string>> = {
   warmupShare: "pctStart",
   stepsUp: "stepSizeUp",
   stepsDown: "stepSizeDown",
+  newtonSchulzSteps: "nsSteps",
+  newtonSchulzCoefficients: "nsCoefficients",
+  adjustLearningRate: "adjustLrFn",
 };
 
 /**
@@ -69,10 +72,11 @@ const ours = new Map<string, Defaults>(
     ),
   ]),
 );
-const { Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, LBFGS, Lion, Muon, NAdam, RAdam, RMSprop, SGD } = optim;
-const optimizers = { Adadelta, Adafactor, Adagrad, Adam, AdamW, Adamax, LBFGS, Lion, Muon, NAdam, RAdam, RMSprop, SGD };
+const optimizers =
+  "ASGD Adadelta Adafactor Adagrad Adam AdamW Adamax LBFGS Lion Muon NAdam RAdam RMSprop Rprop SGD".split(" ");
 type OptimizerClass = new (parameters: readonly orchard.Tensor[]) => { readonly groups: readonly object[] };
-for (const [name, Class] of Object.entries(optimizers) as unknown as [string, OptimizerClass][]) {
+for (const name of optimizers) {
+  const Class = (optim as Record<string, unknown>)[name] as OptimizerClass;
   const { groups } = new Class([zeros([2, 2], { requiresGrad: true })]);
   const { parameters: _, initialLr: __, ...options } = groups[0] as Record<string, unknown>;
   ours.set(name, options);
@@ -123,6 +127,7 @@ const differences: Readonly<Record<string, Difference>> = {
   "stdMean.correction": [1, null, same],
   "Muon.lr": [0.02, 1e-3, jordan],
   "Muon.weightDecay": [0, 0.1, jordan],
+  "Muon.adjustLearningRate": ["original", null, same],
 };
 
 describe("options have PyTorch's defaults", () => {

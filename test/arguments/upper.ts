@@ -97,6 +97,8 @@ export const calls: Calls = {
   NAdam: [make(optim.NAdam), () => [[leaf()], { lr: 1, momentumDecay: 0.5, decoupledWeightDecay: true }]],
   RAdam: [make(optim.RAdam), () => [[leaf()], { lr: 1, betas: [0.9, 0.9], decoupledWeightDecay: true }]],
   Adafactor: [make(optim.Adafactor), () => [[leaf()], { lr: 1, eps: [null, 1], beta2Decay: -1, d: 1, maximize: true }]],
+  ASGD: [make(optim.ASGD), () => [[leaf()], { lr: 1, lambd: 0.5, alpha: 1, t0: 1, weightDecay: 1, maximize: true }]],
+  Rprop: [make(optim.Rprop), () => [[leaf()], { lr: 1, etas: [0.5, 2], stepSizes: [0, 1], maximize: true }]],
   LBFGS: [
     make(optim.LBFGS),
     () => [[leaf()], { lr: 1, maxIter: 1, maxEval: null, historySize: 1, lineSearchFn: "strongWolfe" }],
@@ -109,7 +111,13 @@ export const calls: Calls = {
     (state) => new optim.LBFGS([leaf()]).loadStateDict(state),
     () => [new optim.LBFGS([leaf()]).stateDict()],
   ],
-  Muon: [make(optim.Muon), () => [[leaf()], { lr: 1, newtonSchulzSteps: 1 }]],
+  Muon: [
+    make(optim.Muon),
+    () => [
+      [leaf()],
+      { lr: 1, newtonSchulzSteps: 1, newtonSchulzCoefficients: [3, 1, 2], eps: 1, adjustLearningRate: "matchRmsAdamw" },
+    ],
+  ],
   "Optimizer.setLearningRate": [(lr, group) => new optim.SGD([leaf()]).setLearningRate(lr, group), () => [1, 0]],
   "Optimizer.scaleLearningRate": [(factor) => new optim.SGD([leaf()]).scaleLearningRate(factor), () => [1]],
   "Optimizer.loadStateDict": [

@@ -29,6 +29,8 @@ const optimizers: Readonly<Record<string, (parameters: Tensor[]) => unknown>> = 
   Adagrad: (parameters) => new optim.Adagrad(parameters, { lr: 0.01 }),
   Adadelta: (parameters) => new optim.Adadelta(parameters, { lr: 0.5 }),
   Adafactor: (parameters) => new optim.Adafactor(parameters, { lr: 0.1, weightDecay: 0.1 }),
+  ASGD: (parameters) => new optim.ASGD(parameters, { lr: 0.1, lambd: 0.1, t0: 1, weightDecay: 0.1 }),
+  Rprop: (parameters) => new optim.Rprop(parameters, { lr: 0.01 }),
   Muon: (parameters) => new optim.Muon(parameters, { lr: 0.02, weightDecay: 0.1 }),
   Adamax: (parameters) => new optim.Adamax(parameters, { lr: 0.01 }),
 };

@@ -10,7 +10,7 @@ describe.skipIf(openMpi.missing !== undefined)("sharded optimizers match whole o
   test.each([2, 3])("sharded steps on %d ranks match whole ones", async (ranks) => {
     const { ranks: all, text, status } = await runProgram<Record<string, Pair>>(openMpi, ranks, "sharded.ts", folder);
     expect({ text, status }).toEqual({ text: "", status: 0 });
-    for (const name of ["AdamW", "SGD", "Adafactor"]) {
+    for (const name of ["AdamW", "SGD", "Adafactor", "ASGD", "Rprop"]) {
       for (const results of all)
         for (const what of [name, `${name} state`, `${name} resumed`]) {
           const [got, expected] = results[what];

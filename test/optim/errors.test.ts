@@ -142,6 +142,23 @@ const options: readonly Mistake[] = [
     ArgumentError,
     /no option "wd"/,
   ],
+  ["lambd -1", () => new optim.ASGD([w()], { lambd: -1 }), ArgumentError, /lambd to be a number of at least 0/],
+  ["t0 NaN", () => new optim.ASGD([w()], { t0: NaN }), ArgumentError, /t0 to be a finite number/],
+  ["etas [1, 2]", () => new optim.Rprop([w()], { etas: [1, 2] }), ArgumentError, /etas\[0\].*below 1, got 1/],
+  ["etas [0.5, 1]", () => new optim.Rprop([w()], { etas: [0.5, 1] }), ArgumentError, /etas\[1\].*above 1, got 1/],
+  ["one step size", () => new optim.Rprop([w()], { stepSizes: [1] as never }), ArgumentError, /stepSizes.*two numbers/],
+  [
+    "two Newton-Schulz coefficients",
+    () => new Muon([w()], { newtonSchulzCoefficients: [1, 2] as never }),
+    ArgumentError,
+    /newtonSchulzCoefficients to be three numbers, such as \[3.4445, -4.775, 2.0315\]/,
+  ],
+  [
+    "an unknown adjustment of the learning rate",
+    () => new Muon([w()], { adjustLearningRate: "none" as never }),
+    ArgumentError,
+    /one of original, matchRmsAdamw, spectralUnclamped, got "none"/,
+  ],
   ["no Newton-Schulz steps", () => new Muon([w()], { newtonSchulzSteps: 0 }), ArgumentError, /newtonSchulzSteps/],
   [
     "a group that is not there",
@@ -230,10 +247,23 @@ describe("values at a limit are accepted, values beyond it rejected", () => {
 });
 
 test("no optimizer keeps master weights, or maximizes, unless requested", () => {
-  const { Adadelta, Adagrad, Adam, Adamax, NAdam, RAdam, RMSprop } = optim;
+  const { ASGD, Adadelta, Adagrad, Adam, Adamax, NAdam, RAdam, RMSprop, Rprop } = optim;
   // TypeScript takes seconds to unite the constructors' types.
   type Constructor = new (parameters: readonly Tensor[], options: object) => { readonly groups: readonly object[] };
-  const all: readonly Constructor[] = [Adadelta, Adagrad, Adam, AdamW, Adamax, NAdam, RAdam, RMSprop, SGD, Lion];
+  const all: readonly Constructor[] = [
+    ASGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    AdamW,
+    Adamax,
+    NAdam,
+    RAdam,
+    RMSprop,
+    Rprop,
+    SGD,
+    Lion,
+  ];
   for (const Optimizer of all) {
     const [group] = new Optimizer([w()], {}).groups as readonly { masterWeights?: boolean; maximize?: boolean }[];
     expect([Optimizer.name, group.masterWeights ?? false, group.maximize ?? false]).toEqual([

@@ -21,13 +21,14 @@ export function on<Result>(backend: BackendName, body: () => Result): Result {
   return result;
 }
 
-const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor } = optim;
-const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor };
-export type OptimizerName = keyof typeof classes;
+/** The optimizers with a step that takes no closure. */
+export type OptimizerName =
+  | ("AdamW" | "Adam" | "SGD" | "Lion" | "Muon" | "RMSprop" | "Adagrad" | "Adadelta" | "Adamax" | "NAdam" | "RAdam")
+  | ("Adafactor" | "ASGD" | "Rprop");
 
 /** An optimizer by its name. TypeScript takes seconds to unite the constructors' types, so one type stands for all. */
 export const make = (name: OptimizerName, parameters: readonly Tensor[], options: object = {}): optim.AdamW =>
-  new (classes[name] as typeof AdamW)(parameters, options);
+  new ((optim as Record<string, unknown>)[name] as typeof optim.AdamW)(parameters, options);
 
 /** A parameter with these values. */
 export const parameterOf = (

@@ -47,6 +47,8 @@ const cases: readonly (readonly [OptimizerName, object])[] = [
   ["Adamax", { lr: 0.01, masterWeights: true }],
   ["NAdam", { lr: 0.01, momentumDecay: 0.1 }],
   ["RAdam", { lr: 0.01, betas: [0.8, 0.9], masterWeights: true }],
+  ["ASGD", { lr: 0.1, lambd: 0.1, t0: 1, weightDecay: 0.1, masterWeights: true }],
+  ["Rprop", { lr: 0.1, etas: [0.25, 1.5], stepSizes: [1e-3, 1], masterWeights: true }],
   ["Adafactor", { lr: 0.1, d: 2, weightDecay: 0.1, masterWeights: true }],
 ];
 

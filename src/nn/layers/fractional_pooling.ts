@@ -13,7 +13,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { called } from "./module_of.ts";
 import { type Pooled, Pooling } from "./pooling.ts";
 
-/** Options of {@link FractionalMaxPool2d} and its 3d form: `outputSize` or `outputRatio` sets the size of the result. */
+/** Options of {@link FractionalMaxPool2d} and `3d`: `outputSize` or `outputRatio` sets the size of the result. */
 export interface FractionalMaxPoolLayerOptions<Indices extends boolean = boolean>
   extends Omit<FractionalMaxPoolOptions, "returnIndices" | "randomSamples"> {
   /** Whether `forward` also returns the indices of the largest elements. Default false. */

@@ -232,7 +232,8 @@ function adaptiveAvgPoolOf(
 }
 
 /**
- * Applies `adaptiveAvgPool1d`: averages windows that are chosen for a given output size; null keeps the size of an axis.
+ * Applies `adaptiveAvgPool1d`: averages windows that are chosen for a given output size. Null keeps the size
+ * of an axis.
  *
  * @example
  * new AdaptiveAvgPool1d(5).forward(randn([2, 3, 8])); // [2, 3, 5]
@@ -240,7 +241,8 @@ function adaptiveAvgPoolOf(
 export class AdaptiveAvgPool1d extends adaptiveAvgPoolOf("AdaptiveAvgPool1d", adaptiveAvgPool1d) {}
 
 /**
- * Applies `adaptiveAvgPool2d`: averages windows that are chosen for a given output size; null keeps the size of an axis.
+ * Applies `adaptiveAvgPool2d`: averages windows that are chosen for a given output size. Null keeps the size
+ * of an axis.
  *
  * @example
  * new AdaptiveAvgPool2d(5).forward(randn([2, 3, 8, 8])); // [2, 3, 5, 5]
@@ -248,7 +250,8 @@ export class AdaptiveAvgPool1d extends adaptiveAvgPoolOf("AdaptiveAvgPool1d", ad
 export class AdaptiveAvgPool2d extends adaptiveAvgPoolOf("AdaptiveAvgPool2d", adaptiveAvgPool2d) {}
 
 /**
- * Applies `adaptiveAvgPool3d`: averages windows that are chosen for a given output size; null keeps the size of an axis.
+ * Applies `adaptiveAvgPool3d`: averages windows that are chosen for a given output size. Null keeps the size
+ * of an axis.
  *
  * @example
  * new AdaptiveAvgPool3d(5).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 5, 5, 5]
@@ -296,7 +299,8 @@ function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d): A
 }
 
 /**
- * Applies `adaptiveMaxPool1d`: takes the largest element of windows that are chosen for a given output size; null keeps the size of an axis.
+ * Applies `adaptiveMaxPool1d`: takes the largest element of windows that are chosen for a given output size. Null keeps the size
+ * of an axis.
  *
  * @example
  * new AdaptiveMaxPool1d(5).forward(randn([2, 3, 8])); // [2, 3, 5]
@@ -307,7 +311,8 @@ export class AdaptiveMaxPool1d<Indices extends boolean = false> extends adaptive
 )<Indices> {}
 
 /**
- * Applies `adaptiveMaxPool2d`: takes the largest element of windows that are chosen for a given output size; null keeps the size of an axis.
+ * Applies `adaptiveMaxPool2d`: takes the largest element of windows that are chosen for a given output size. Null keeps the size
+ * of an axis.
  *
  * @example
  * new AdaptiveMaxPool2d(5).forward(randn([2, 3, 8, 8])); // [2, 3, 5, 5]
@@ -318,7 +323,8 @@ export class AdaptiveMaxPool2d<Indices extends boolean = false> extends adaptive
 )<Indices> {}
 
 /**
- * Applies `adaptiveMaxPool3d`: takes the largest element of windows that are chosen for a given output size; null keeps the size of an axis.
+ * Applies `adaptiveMaxPool3d`: takes the largest element of windows that are chosen for a given output size. Null keeps the size
+ * of an axis.
  *
  * @example
  * new AdaptiveMaxPool3d(5).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 5, 5, 5]

@@ -22,6 +22,8 @@ const kinds = {
   AdamW: (list: Tensor[]) => new optim.AdamW(list, { lr: 0.01, masterWeights: true }),
   SGD: (list: Tensor[]) => new optim.SGD(list, { lr: 0.01, momentum: 0.9 }),
   Adafactor: (list: Tensor[]) => new optim.Adafactor(list, { lr: 0.01 }),
+  ASGD: (list: Tensor[]) => new optim.ASGD(list, { lr: 0.01, t0: 1, masterWeights: true }),
+  Rprop: (list: Tensor[]) => new optim.Rprop(list, { lr: 0.01, masterWeights: true }),
 };
 for (const [name, build] of Object.entries(kinds)) {
   const [parameters, plain] = [make(), make()];

@@ -110,7 +110,8 @@ export const layers: Family = {
 
 export const optimizers: Family = {
   ...each(
-    "optim.SGD optim.Adam optim.AdamW optim.RMSprop optim.Adagrad optim.Adadelta optim.Adamax optim.NAdam optim.RAdam",
+    "optim.SGD optim.Adam optim.AdamW optim.RMSprop optim.Adagrad optim.Adadelta optim.Adamax optim.NAdam " +
+      "optim.RAdam optim.ASGD optim.Rprop",
     optimizerStep,
   ),
 };
