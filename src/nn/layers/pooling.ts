@@ -299,8 +299,8 @@ function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d): A
 }
 
 /**
- * Applies `adaptiveMaxPool1d`: takes the largest element of windows that are chosen for a given output size. Null keeps the size
- * of an axis.
+ * Applies `adaptiveMaxPool1d`: takes the largest element of windows that are chosen for a given output size.
+ * Null keeps the size of an axis.
  *
  * @example
  * new AdaptiveMaxPool1d(5).forward(randn([2, 3, 8])); // [2, 3, 5]
@@ -311,8 +311,8 @@ export class AdaptiveMaxPool1d<Indices extends boolean = false> extends adaptive
 )<Indices> {}
 
 /**
- * Applies `adaptiveMaxPool2d`: takes the largest element of windows that are chosen for a given output size. Null keeps the size
- * of an axis.
+ * Applies `adaptiveMaxPool2d`: takes the largest element of windows that are chosen for a given output size.
+ * Null keeps the size of an axis.
  *
  * @example
  * new AdaptiveMaxPool2d(5).forward(randn([2, 3, 8, 8])); // [2, 3, 5, 5]
@@ -323,8 +323,8 @@ export class AdaptiveMaxPool2d<Indices extends boolean = false> extends adaptive
 )<Indices> {}
 
 /**
- * Applies `adaptiveMaxPool3d`: takes the largest element of windows that are chosen for a given output size. Null keeps the size
- * of an axis.
+ * Applies `adaptiveMaxPool3d`: takes the largest element of windows that are chosen for a given output size.
+ * Null keeps the size of an axis.
  *
  * @example
  * new AdaptiveMaxPool3d(5).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 5, 5, 5]
