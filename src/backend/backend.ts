@@ -28,8 +28,6 @@ export interface Backend {
    * operations.
    */
   beforeSwap?(storage: Storage): void;
-  /** Called after storages have exchanged their memory: each one with the other at its index. */
-  swapped?(storages: readonly Storage[], others: readonly Storage[]): void;
   /**
    * Called after an operation was encoded, which may still fail. `recompute` computes it on another backend.
    *

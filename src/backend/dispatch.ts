@@ -136,9 +136,7 @@ export function executeUpdate<Attributes>(
     before = snapshot(backend, targets);
     return { inputs: arrange(before, inputs), outputs: targets };
   };
-  dispatch(operation, primitive, arrange(targets, inputs), attributes, operandsOn, (_, backend) =>
-    restore(backend, before, targets),
-  );
+  dispatch(operation, primitive, arrange(targets, inputs), attributes, operandsOn, () => restore(before, targets));
   if (before !== targets) disposeAll(before); // the journal retains the storages that it needs
   for (const { storage } of targets) storage.version++;
 }
@@ -214,7 +212,7 @@ function dispatch<Attributes>(
   inputs: readonly Tensor[],
   attributes: Attributes,
   operandsOn: (backend: Backend) => Operands,
-  discard: (operands: Operands, backend: Backend) => void,
+  discard: (operands: Operands) => void,
 ): Tensor[] {
   for (const input of inputs) input.checkAlive(operation);
   const first = firstBackendOf(primitive);
@@ -269,7 +267,7 @@ function runOn<Attributes>(
   primitive: Primitive<Attributes>,
   attributes: Attributes,
   operandsOn: (backend: Backend) => Operands,
-  discard: (operands: Operands, backend: Backend) => void,
+  discard: (operands: Operands) => void,
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
@@ -285,7 +283,7 @@ function runOn<Attributes>(
     backend.ran?.(call, launched, () => recompute(primitive, call, backend.name));
     return outputs;
   } catch (error) {
-    discard(operands, backend); // the next backend allocates new outputs
+    discard(operands); // the next backend allocates new outputs
     throw typedMemoryError(primitive.name, error);
   }
 }

@@ -17,18 +17,14 @@ export const coversStorage = ({ isContiguous, offset, shape, dtype, storage }: T
  */
 export function snapshot(backend: Backend, targets: readonly Tensor[]): readonly Tensor[] {
   if (!backend.beforeSwap) return targets;
-  for (const { storage } of targets) backend.beforeSwap(storage); // frees memory of the last update
   const fresh = allocateLike(backend, targets);
-  const before = targets.map(({ storage, dtype, shape }, index) => {
+  for (const { storage } of targets) backend.beforeSwap(storage);
+  return targets.map(({ storage, dtype, shape }, index) => {
     const before = new Storage(storage.swap(fresh[index]));
     before.dependOn(storage.checks);
     return new Tensor(before, dtype, shape);
   });
-  backend.swapped?.(storagesOf(targets), storagesOf(before));
-  return before;
 }
-
-const storagesOf = (tensors: readonly Tensor[]): Storage[] => tensors.map(({ storage }) => storage);
 
 function allocateLike(backend: Backend, targets: readonly Tensor[]): Memory[] {
   const made: Memory[] = [];
@@ -42,13 +38,12 @@ function allocateLike(backend: Backend, targets: readonly Tensor[]): Memory[] {
   return made;
 }
 
-/** Undoes {@link snapshot} if the operation could not run on the backend. */
-export function restore(backend: Backend, before: readonly Tensor[], targets: readonly Tensor[]): void {
+/** Undoes {@link snapshot} if the operation could not run. */
+export function restore(before: readonly Tensor[], targets: readonly Tensor[]): void {
   if (before === targets) return;
   for (const [index, { storage }] of targets.entries()) {
-    const previous = before[index].storage;
-    previous.swap(storage.swap(previous.memory));
+    const previous = before[index];
+    previous.storage.swap(storage.swap(previous.storage.memory));
+    previous.dispose();
   }
-  backend.swapped?.(storagesOf(targets), storagesOf(before));
-  for (const tensor of before) tensor.dispose();
 }

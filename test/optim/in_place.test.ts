@@ -181,59 +181,6 @@ describe.if(tested.includes("metal"))("failed command buffers on metal are compu
     return [...losses.map((loss) => Number(loss.item())), ...valuesOf(w), ...valuesOf(b)];
   }
 
-  test("work before a step that another backend runs is computed again from the old values", () => {
-    metalContext().close();
-    metalContext().configure("check", false);
-    forgetFailures();
-    withBackend("metal", () => {
-      const w = parameterOf([1, 2, 3, 4]);
-      metalContext().injectFault("command-buffer", { count: 1 });
-      const doubled = noGrad(() => w.mul(2)) as Tensor;
-      w.grad = tensor([1, 1, 1, 1]);
-      metalContext().injectFault("library", { count: 1 });
-      new SGD([w], { lr: 1 }).step();
-      expect([doubled, w].map(valuesOf)).toEqual([
-        [2, 4, 6, 8],
-        [0, 1, 2, 3],
-      ]);
-    });
-    forgetFailures();
-    metalContext().report({ clear: true });
-    metalContext().configure("check", true);
-  });
-
-  test("a step does not wait for work that reads the parameters, which is computed again from their old values", () => {
-    metalContext().close();
-    metalContext().configure("check", false);
-    forgetFailures();
-    withBackend("metal", () => {
-      const w = parameterOf([1, 2, 3, 4]);
-      const optimizer = new SGD([w], { lr: 1 });
-      const results = noGrad(() =>
-        Array.from({ length: 3 }, (_, step) => {
-          if (step === 1) metalContext().wait(); // the buffer of this step fails
-          if (step === 1) metalContext().injectFault("command-buffer", { count: 1 });
-          const doubled = w.mul(2);
-          w.grad = tensor([1, 1, 1, 1]);
-          const { commandBuffers } = metalContext().statistics();
-          optimizer.step();
-          const waits = metalContext().statistics().commandBuffers - commandBuffers;
-          expect(waits).toBe(step < 2 ? 0 : 1); // the third step waits for the second, whose old memory is then free
-          return doubled;
-        }),
-      );
-      expect(results.map((each) => valuesOf(each as Tensor))).toEqual([
-        [2, 4, 6, 8],
-        [0, 2, 4, 6],
-        [-2, 0, 2, 4],
-      ]);
-      expect(valuesOf(w)).toEqual([-2, -1, 0, 1]);
-    });
-    forgetFailures();
-    metalContext().report({ clear: true });
-    metalContext().configure("check", true);
-  });
-
   const faults: readonly (readonly [FaultKind, RegExp, (step: number) => { skip: number; count: number }])[] = [
     ["command-buffer", /^metal: the command buffer failed$/, () => ({ skip: 0, count: 1 })],
     ["command-buffer", /^metal: the command buffer failed$/, (step) => ({ skip: step % 3, count: 2 })],

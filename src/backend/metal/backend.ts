@@ -7,7 +7,7 @@ import type { Backend } from "../backend.ts";
 import { whyMissing } from "../library.ts";
 import { coversStorage } from "../snapshot.ts";
 import { type MetalContext, metalContext } from "./context.ts";
-import { noteEncoded, noteExchange, waitForExchange, waitForReaders } from "./journal.ts";
+import { noteEncoded, waitForReaders, waitForUsers } from "./journal.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
 
@@ -42,8 +42,7 @@ export const metalBackend: Backend = {
   },
 
   beforeChange: (storage) => waitForReaders(metalContext(), storage),
-  beforeSwap: (storage) => waitForExchange(metalContext(), storage),
-  swapped: (storages, others) => noteExchange(metalContext(), storages, others),
+  beforeSwap: (storage) => waitForUsers(metalContext(), storage),
 
   ran({ inputs, outputs }, launched, recompute) {
     rememberChecks(inputs, outputs, launched?.checks);

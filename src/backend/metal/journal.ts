@@ -2,8 +2,7 @@
  * The journal of operations that were submitted to the device and are not known to be done. When a command buffer
  * fails, all operations from its first one on are recomputed on another backend in order, since later operations may
  * have read results that were never written. This is always possible: operations never change their inputs, and
- * storages in the journal are not changed in place before their readers are done. If storages exchange their memory,
- * the journal has an entry for that, so that earlier operations are recomputed with the memory of their time.
+ * storages in the journal are not changed in place before their readers are done.
  */
 import { read } from "bun:ffi";
 import { getOrMake } from "../../core/collections.ts";
@@ -23,8 +22,6 @@ interface Entry {
   readonly recompute: () => void;
   /** Whether the operation can't be recomputed after a failure. The contents that it reads may then be replaced. */
   readonly isFinal?: boolean;
-  /** Whether `recompute` only exchanges the memory of storages, which also undoes the exchange. */
-  readonly isExchange?: boolean;
 }
 
 interface Journal {
@@ -90,31 +87,9 @@ export function waitForReaders(context: MetalContext, storage: Storage): void {
   waitForLast(context, ({ reads }) => reads.includes(storage));
 }
 
-/** The last exchange of each storage. */
-const exchanges = new WeakMap<Storage, Entry>();
-
-/**
- * Blocks until the operation after the last exchange of a storage's memory is done. The memory before that exchange is
- * then free, so that a storage has at most two blocks at a time.
- */
-export function waitForExchange(context: MetalContext, storage: Storage): void {
-  const { entries, recovering } = journalOf(context);
-  const exchange = exchanges.get(storage);
-  const at = exchange ? entries.indexOf(exchange) : -1;
-  const next = at < 0 ? undefined : entries[at + 1];
-  if (next && !recovering) waitForTicket(context, next.tickets.last);
-  runChecks(context); // errors describe the contents before this change
-}
-
-/** Notes that each of some storages has exchanged its memory with another one. */
-export function noteExchange(context: MetalContext, storages: readonly Storage[], others: readonly Storage[]): void {
-  const recompute = () => {
-    for (const [at, storage] of storages.entries()) others[at].swap(storage.swap(others[at].memory));
-  };
-  const tickets = { first: 0, last: 0 };
-  const entry = { tickets, reads: [], writes: [...storages, ...others], recompute, isExchange: true };
-  for (const storage of storages) exchanges.set(storage, entry);
-  noteEncoded(context, entry);
+/** Blocks until no pending operation accesses a storage whose memory will be replaced. */
+export function waitForUsers(context: MetalContext, storage: Storage): void {
+  waitForLast(context, ({ reads, writes }) => reads.includes(storage) || writes.includes(storage));
 }
 
 /**
@@ -123,10 +98,7 @@ export function noteExchange(context: MetalContext, storages: readonly Storage[]
  */
 export function waitForRecomputable(context: MetalContext, storages: ReadonlySet<Storage>): void {
   const uses = (storage: Storage) => storages.has(storage);
-  waitForLast(
-    context,
-    ({ reads, writes, isFinal, isExchange }) => !isFinal && !isExchange && (reads.some(uses) || writes.some(uses)),
-  );
+  waitForLast(context, ({ reads, writes, isFinal }) => !isFinal && (reads.some(uses) || writes.some(uses)));
 }
 
 function waitForLast(context: MetalContext, uses: (entry: Entry) => boolean): void {
@@ -144,8 +116,7 @@ function recover(context: MetalContext, journal: Journal): void {
     journal.knownFailures = failures(context);
     const lost = first < 0 ? [] : journal.entries.splice(first);
     // If no operations are lost, the caller that encoded a kernel or blit gets the error.
-    if (lost[0]) report(context, lost[0], lost.filter(({ isExchange }) => !isExchange).length);
-    for (const { isExchange, recompute } of lost.toReversed()) if (isExchange) recompute();
+    if (lost[0]) report(context, lost[0], lost.length);
     for (const entry of lost) computeAgain(entry);
   } finally {
     journal.recovering = false;
