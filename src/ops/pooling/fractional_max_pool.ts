@@ -187,7 +187,12 @@ function composed(
   const places = noGrad(() => placesOf(samples, input, { output, kernel })); // […, ...output, ...kernel]
   const flat = reshape(x, [...planes, elementCount(input)]);
   const window = elementCount(kernel);
-  const picked = gatherAlong(operation, flat, reshape(places, [...planes, -1]), planes.length);
+  const picked = gatherAlong(
+    operation,
+    flat,
+    reshape(places, [...planes, elementCount(output) * window]),
+    planes.length,
+  );
   const elements = reshape(picked, [...planes, ...output, window]);
   const { values, indices: choices } = max(elements, { dim: -1 });
   if (!needsIndices) return { values, indices: choices };

@@ -13,6 +13,7 @@ const sides = () => tensor([[1, -1, 1], [-1, -1, 1], [1, 1, 1], [-1, 1, -1]]); /
 const classes = () => tensor([2n, 0n, 1n, 2n]);
 const labels = () => tensor([[1n, -1n, 0n], [0n, 2n, -1n], [-1n, 0n, 0n], [0n, 1n, 2n]]); // biome-ignore format: rows
 const picture = () => randn([2, 3, 6, 6], seeded());
+const volume = () => randn([2, 3, 4, 6, 6], seeded());
 const cityBlock = (a: Tensor, b: Tensor): Tensor => orchard.sum(orchard.abs(orchard.sub(a, b) as Tensor), -1);
 const factors = () => tensor([0.5, 1, 2]);
 
@@ -192,6 +193,11 @@ const rows: readonly Row[] = [
     new nn.FractionalMaxPool2d(2, 3, seeded()),
     [picture()],
     orchard.fractionalMaxPool2d(picture(), 2, { outputSize: 3, ...seeded() }),
+  ),
+  row(
+    new nn.FractionalMaxPool3d([1, 2, 2], [3, 2, 3], seeded()),
+    [volume()],
+    orchard.fractionalMaxPool3d(volume(), [1, 2, 2], { outputSize: [3, 2, 3], ...seeded() }),
   ),
   row(new nn.MultiLabelMarginLoss(), [x(), labels()], orchard.multilabelMarginLoss(x(), labels())),
   ...convolutions(),

@@ -10,6 +10,7 @@ import {
   gammainc,
   gammaincc,
   grad,
+  gradient,
   gridSample,
   layerNorm,
   manualSeed,
@@ -201,12 +202,18 @@ export const rowPair: readonly Walk[] = [
   },
 ];
 
+const neighborFormulas = {
+  differences: (x: Tensor) => diff(x),
+  integral: (x: Tensor) => trapezoid(x),
+  integrals: (x: Tensor) => cumulativeTrapezoid(x),
+  slopes: (x: Tensor) => gradient(x, { dim: -1 }),
+};
+
 export const neighbors: readonly Walk[] = [
   {
     names: neighborFunctions.names,
     operands: () => [drawn("samples", [6, 5], spread)],
-    compute: (name, [x]) =>
-      name === "differences" ? diff(x) : name === "integral" ? trapezoid(x) : cumulativeTrapezoid(x),
+    compute: (name, [x]) => neighborFormulas[name as keyof typeof neighborFormulas](x),
   },
 ];
 
