@@ -230,7 +230,7 @@ private:
   }
 
   // Replaces s by exp(s − m), with m the largest score so far. `decay` is set to the factors that rescale sums computed
-  // with an earlier m. Lanes after the `used` vectors keep what they had.
+  // with an earlier m. Only the first `used` vectors change.
   template <int used> static void exponentiate(T *s, int64_t count, const Panel &panel, T *decay) {
     Vector<T> largest[used], shift[used], sum[used];
     for (int v = 0; v < used; v++) largest[v] = load_vector(panel.largest + v * lanes<T>);
